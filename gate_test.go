@@ -453,7 +453,6 @@ func everyGate() map[string]*weir.Gate {
 		"slots, and time to wait":       weir.New("g", weir.Config{MaxConcurrent: 1, MaxWait: time.Second}),
 		"slots and a rate":              weir.New("g", weir.Config{MaxConcurrent: 1, Rate: limiter.PerSecond(1000)}),
 		"slots, timed calls":            weir.New("g", weir.Config{MaxConcurrent: 1, Breaker: breaker.Config{SlowCall: time.Minute}}),
-		"slots, calls that may hang":    weir.New("g", weir.Config{MaxConcurrent: 1, Breaker: breaker.Config{SlowCall: time.Minute, HungCalls: true}}),
 		"a key with slots":              hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}}).Get("a"),
 		"a key with slots and a rate":   hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1, Rate: limiter.PerSecond(1000)}}).Get("a"),
 		"a key without room, slots":     gateWithoutRoom(weir.Config{MaxConcurrent: 1}),
@@ -464,7 +463,6 @@ func everyGate() map[string]*weir.Gate {
 		"slots and a rate":                {Rate: limiter.PerSecond(1000)},
 		"slots, a rate, and time to wait": {Rate: limiter.PerSecond(1000), MaxWait: time.Second},
 		"slots, timed calls":              {Breaker: breaker.Config{SlowCall: time.Minute}},
-		"slots, calls that may hang":      {Breaker: breaker.Config{SlowCall: time.Minute, HungCalls: true}},
 	} {
 		c.Adaptive, c.MaxConcurrent = true, 1
 		gates["adaptive "+name] = weir.New("g", c)

@@ -866,29 +866,31 @@ func TestAUsedPermitIsNotReleasedAgain(t *testing.T) {
 	require.Zero(t, callsInFlight(g))
 }
 
-// A call that a limit refuses is not in flight, also if the breaker has let it pass before.
-func TestACallThatALimitRefusesIsNotCountedInFlight(t *testing.T) {
+// A call that a limit refuses is not in flight, also if the breaker has let it pass before: it does
+// not keep its key.
+func TestACallThatALimitRefusesKeepsNoKey(t *testing.T) {
 	for name, c := range map[string]weir.Config{
-		"rate":          {Rate: limiter.Per(1, time.Hour), Burst: 1},
+		"rate":          {Rate: limiter.Per(1, time.Hour), Burst: 70},
 		"bound":         {MaxConcurrent: 1},
-		"rate and slot": {Rate: limiter.Per(1, time.Hour), Burst: 10, MaxConcurrent: 1},
+		"rate and slot": {Rate: limiter.Per(1, time.Hour), Burst: 80, MaxConcurrent: 1},
 	} {
-		c.Breaker.Active = true
-		active := func(of stat.Source) (n float64) {
-			values, _ := readMetrics(of)
-			return values["weir.breaker.call.active"]
-		}
-		g, group := weir.New("g", c), hosts(weir.GroupConfig{Gate: c, MaxSeries: breaker.Off})
-		for of, gate := range map[stat.Source]*weir.Gate{g: g, group: group.Get("a")} {
+		synctest.Test(t, func(t *testing.T) {
+			group := hosts(weir.GroupConfig{Gate: c, MaxKeys: 1, MaxSeries: breaker.Off})
+			gate := group.Get("a")
+			for range 69 { // until the breaker samples no calls
+				require.NoError(t, gate.Run(bg(), succeed))
+			}
 			require.NoError(t, gate.Run(bg(), func(context.Context) error {
 				for range 3 {
 					require.ErrorIs(t, gate.Run(bg(), succeed), weir.ErrRefused)
 				}
-				require.InDelta(t, 1, active(of), 0, name)
 				return nil
 			}))
-			require.Zero(t, active(of), name)
-		}
+			time.Sleep(time.Minute)
+			group.Get("b")
+			values, _ := readMetrics(group)
+			require.Zero(t, values["weir.breaker.group.unguarded"], name)
+		})
 	}
 }
 

@@ -420,7 +420,7 @@ func TestBusiestCountsWaitsThatAreRefused(t *testing.T) {
 // "package.Type". Each yields all series of its type.
 func sources(t *testing.T) map[string][]stat.Source {
 	t.Helper()
-	timed := breaker.Config{Latency: true, Active: true, MinCalls: 1, SlowCall: time.Hour}
+	timed := breaker.Config{Latency: true, MinCalls: 1, SlowCall: time.Hour}
 	open := breaker.New("open", timed)
 	open.OpenFor(time.Hour)
 	rate := weir.Config{Rate: limiter.Per(1, time.Hour), MaxWait: time.Nanosecond, Breaker: timed}

@@ -41,7 +41,7 @@ func outages() map[string]outage {
 		"hangs for 1 s":            {call: callThatHangs(time.Second)},
 		"hangs for 3 s":            {call: callThatHangs(3 * time.Second)},
 		"hangs, long cooldowns":    {call: callThatHangs(3 * time.Second), config: probing},
-		"hangs for a minute":       {call: callThatHangs(time.Minute), config: breaker.Config{SlowCall: time.Second, HungCalls: true}},
+		"hangs for a minute":       {call: callThatHangs(time.Minute)},
 		"answers, but after 2 s":   {call: slow, config: breaker.Config{SlowCall: time.Second}},
 		"answers after 2 s, probe": {call: slow, config: breaker.Config{SlowCall: time.Second, Probes: 1}},
 	}

@@ -78,22 +78,3 @@ func BenchmarkRunClosedSuccessWithLatency(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkRunClosedSuccessWithHungCalls(b *testing.B) {
-	br := breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true})
-	ctx := context.Background()
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = br.Run(ctx, func(context.Context) error { return nil })
-	}
-}
-
-func BenchmarkRunClosedSuccessWithHungCallsParallel(b *testing.B) {
-	br := breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true})
-	ctx := context.Background()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			_ = br.Run(ctx, func(context.Context) error { return nil })
-		}
-	})
-}

@@ -44,7 +44,7 @@ type Breaker struct {
 
 	// far from phase, because calls write these and read phase
 	refused striped.Counter
-	active  atomic.Int64 // calls in flight, if they are counted
+	active  atomic.Int64 // of a member of a group: calls in flight, which keep its key
 }
 
 // New returns a breaker in the state c.Initial. The name appears in errors, changes and metrics.

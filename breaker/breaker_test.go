@@ -244,7 +244,6 @@ breaker: HalfOpenTimeout is -1ns, must not be negative
 breaker: Initial is "half_open", must be closed, open, forced_open, forced_closed, disabled or shadow`)
 	for _, c := range []breaker.Config{
 		{SlowRate: 0.5},
-		{HungCalls: true},
 		{LastCalls: 5, Window: 1},
 		{MaxCooldown: 1, Cooldown: 2},
 		{MaxCooldown: time.Second - 1},

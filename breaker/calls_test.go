@@ -56,7 +56,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 	b := breaker.New("b", breaker.Config{FailureRate: breaker.Off})
 	o := breaker.New("o", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
 	run(t, o, 1, fail)
-	tried := breaker.New("t", breaker.Config{Initial: breaker.Shadow, SlowCall: time.Hour, HungCalls: true})
+	tried := breaker.New("t", breaker.Config{Initial: breaker.Shadow, SlowCall: time.Hour})
 	ctx := bg()
 	value := func(context.Context) (int, error) { return 1, errDown }
 	for name, f := range map[string]func(){
@@ -135,8 +135,6 @@ func TestAdmitClosedAt(t *testing.T) {
 	require.Zero(t, b.CountsAt(modelTimeAt(4000)).Refused)
 	require.False(t, permit.Record(breaker.Success), "what was not let through has no permit")
 
-	b = breaker.NewAt("x", breaker.Config{SlowCall: time.Second, HungCalls: true}, modelTimeAt(0))
-	require.False(t, b.AdmitClosedAt(0, &permit), "calls in flight are watched")
-	b = breaker.NewAt("x", breaker.Config{Active: true}, modelTimeAt(0))
-	require.False(t, b.AdmitClosedAt(0, &permit), "calls in flight are counted")
+	b = breaker.NewAt("x", breaker.Config{}, modelTimeAt(0))
+	require.False(t, b.AdmitClosedAt(0, &permit), "calls are sampled")
 }

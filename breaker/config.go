@@ -23,8 +23,9 @@ type Config struct {
 	// FailureRate is the share of failed calls in the window at which the breaker opens, above 0
 	// and at most 1, or Off for never. Default 0.5.
 	FailureRate float64
-	// SlowCall is the duration above which a call is slow. It costs a second reading of the clock
-	// per call. Default 0: no call is slow.
+	// SlowCall is the duration above which a call is slow. A call is counted when it ends: give
+	// calls that may hang a deadline, and bound those in flight with weir.Config.MaxConcurrent.
+	// SlowCall costs a second reading of the clock per call. Default 0: no call is slow.
 	SlowCall time.Duration
 	// SlowRate is the share of slow calls in the window at which the breaker opens, above 0 and at
 	// most 1, or Off for never. Default 0.5 if SlowCall is set.
@@ -33,19 +34,6 @@ type Config struct {
 	// second reading of the clock and two atomic adds per call, and 44 kB from the first call on.
 	// Default false.
 	Latency bool
-	// HungCalls counts a call in flight for longer than SlowCall as slow before it returns, so that
-	// a service that hangs opens the breaker before the first call returns. A closed or recovering
-	// breaker checks this when a call begins. So a call that hangs is noticed by the first call
-	// that begins more than 2 × SlowCall + 1s after it began, for every window. If no call began
-	// for that long, the process may have been suspended. Then a call that hangs is noticed by the
-	// first call that begins more than half a second plus half of SlowCall after the call that
-	// ended the pause. Probes of a half-open breaker have ProbeTimeout instead. HungCalls costs two
-	// atomic adds per call, and memory for 40 counters, or 80 if calls hang. Default false.
-	HungCalls bool
-	// Active counts the calls in flight for the metric weir.breaker.call.active. A forgotten permit
-	// is counted forever. It costs a reading of the clock and two atomic adds per call. Default
-	// false.
-	Active bool
 	// ConsecutiveFailures is the number of consecutive failures at which the breaker opens, however
 	// far apart they are and whatever MinCalls is. Default 0: never.
 	ConsecutiveFailures int
@@ -212,9 +200,6 @@ func (c Config) validateRules(fs *faults) {
 	if c.SlowCall == 0 && c.SlowRate > 0 {
 		fs.add("SlowRate is %v, must be 0 if SlowCall is not set", c.SlowRate)
 	}
-	if c.SlowCall == 0 && c.HungCalls {
-		fs.add("HungCalls is true, must be false if SlowCall is not set")
-	}
 	if c.ConsecutiveFailures < 0 {
 		fs.add("ConsecutiveFailures is %d, must be at least 1, or 0 for never", c.ConsecutiveFailures)
 	}
@@ -348,7 +333,6 @@ func (r *rules) Settings() []view.Setting {
 		{Name: "ConsecutiveFailures", Value: countText(c.ConsecutiveFailures)},
 		{Name: "SlowCall", Value: spanText(c.SlowCall)},
 		{Name: "SlowRate", Value: rateText(c.SlowRate)},
-		{Name: "HungCalls", Value: strconv.FormatBool(c.HungCalls)},
 		{Name: "MinCalls", Value: countText(c.MinCalls)},
 	}
 	if c.LastCalls > 0 {

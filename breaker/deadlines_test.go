@@ -18,7 +18,6 @@ func TestDeadlinesThatAreTooShortOpenNothing(t *testing.T) {
 		"by default":      {},
 		"last calls":      {LastCalls: 100},
 		"slow calls":      {SlowCall: time.Second},
-		"hung calls":      {SlowCall: time.Second, HungCalls: true},
 		"a short window":  {Window: time.Second},
 		"an own classify": {Classify: breaker.FailOn(context.DeadlineExceeded)},
 	} {

@@ -97,9 +97,13 @@
 //
 // # Other limits
 //
-// A breaker can also open on the rate of slow calls, on calls that hang, on consecutive failures,
-// on the result of Config.Trip, and on counts that a fleet shares: see [Config]. OpenFor opens it
-// and Reset closes it by hand. Reconfigure changes its Config.
+// A breaker can also open on the rate of slow calls, on consecutive failures, on the result of
+// Config.Trip, and on counts that a fleet shares: see [Config]. OpenFor opens it and Reset closes
+// it by hand. Reconfigure changes its Config.
+//
+// A call that hangs counts when it ends. Give each call a deadline: then a service that hangs fails
+// after that time. A bound on the calls in flight limits those that hang until then: see
+// weir.Config.MaxConcurrent and package inflight.
 //
 // # Deadlines that say nothing
 //
@@ -135,10 +139,8 @@
 //   - If calls are not timed when the first deadline passes, a call that is in flight then counts
 //     only if its own deadline is later by at least the usual duration. This may delay an opening
 //     by that duration.
-//   - Successes after the process was suspended can be slow calls. After a pause without calls,
-//     HungCalls counts the calls in flight: at once if the pause was shorter than 2 × SlowCall +
-//     1s, and half a second later if it was longer. Permit.Record has no context, so an outcome
-//     that it records counts.
+//   - Successes after the process was suspended can be slow calls. Permit.Record has no context, so
+//     an outcome that it records counts.
 //
 // # Last failures
 //
@@ -161,7 +163,7 @@
 // successes, no rule of its Config would have opened it. If only the last failure had been a
 // success, the breaker would have opened. The same holds for slow calls. There is no margin if
 // another rule, such as Trip or SharedCounts, might have opened the breaker anyway. There is none
-// either if hung calls or probes opened it, or if it was recovering.
+// either if probes opened it, or if it was recovering.
 //
 // # Recovery
 //
@@ -182,7 +184,7 @@
 // Of any n calls in a row at most ⌈n/8⌉ pass at the smallest share, plus one per second. No random
 // numbers are used: every eighth, fourth or second call passes. The breaker closes at the first
 // call at which all calls pass and no round has failed for Recovery. It opens when the share is
-// smallest and no round was good for Recovery, or when calls hang and Config.HungCalls is set.
+// smallest and no round was good for Recovery.
 //
 // There is a way back from every state. If a service answers well from some time on, and calls come
 // steadily, all of them pass after at most
@@ -265,7 +267,7 @@
 //     breaker, throttle or limiter refused is ignored, whatever Config.Classify returns.
 //   - RetryAfter of a refusal is never 0, so a caller that sleeps for it between retries does not
 //     spin.
-//   - A call through a closed breaker reads the clock once, or twice if SlowCall, Latency or Active
-//     is set or the call is a sample. A refusal reads the clock once. Neither allocates memory,
-//     except about 3 kB per sample. No goroutine or timer is started.
+//   - A call through a closed breaker reads the clock once, or twice if SlowCall or Latency is set
+//     or the call is a sample. A refusal reads the clock once. Neither allocates memory, except
+//     about 3 kB per sample. No goroutine or timer is started.
 package breaker

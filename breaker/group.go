@@ -89,7 +89,7 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 // do, and never opens.
 func unguardedRules(c Config) *rules {
 	u := Config{
-		Initial: ForcedClosed, FailureRate: Off, Classify: c.Classify, Active: c.Active, SlowCall: c.SlowCall, Latency: c.Latency,
+		Initial: ForcedClosed, FailureRate: Off, Classify: c.Classify, SlowCall: c.SlowCall, Latency: c.Latency,
 		CooldownJitter: c.CooldownJitter, // the jitter of holds
 		Refuse:         c.Refuse,
 	}

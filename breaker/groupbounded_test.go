@@ -127,8 +127,6 @@ var evictionCases = map[string]struct {
 	"the last calls bad":                      {config: breaker.Config{LastCalls: 5}, prepare: callFor(0, breaker.Failure), at: time.Hour, kept: true},
 	"the last calls slow":                     {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: callFor(2*time.Second, breaker.Success), at: time.Hour, kept: true},
 	"a call in flight":                        {prepare: beginCall, at: time.Hour - 1, kept: true},
-	"a call in flight that is shown":          {config: breaker.Config{Active: true}, prepare: beginCall, at: time.Hour - 1, kept: true},
-	"a call in flight that may hang":          {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: beginCall, at: 11 * time.Second, kept: true},
 	"a caller that waits":                     {prepare: func(b *breaker.Breaker) { b.AfterOpen(func() {}) }, at: time.Hour, kept: true},
 }
 

@@ -136,7 +136,7 @@ func (c *modelCallers) runAll(seed uint64, call func(*rand.Rand), others ...func
 func modelConfigs(tell func(breaker.Change)) []breaker.Config {
 	c := breaker.Config{MinCalls: 5, Cooldown: 200 * time.Microsecond, Probes: 3, Recovery: 2 * time.Millisecond, OnChange: tell}
 	slow, last, quick := c, c, c
-	slow.SlowCall, slow.HungCalls, slow.Window = 40*time.Microsecond, true, 20*time.Millisecond
+	slow.SlowCall, slow.Window = 40*time.Microsecond, 20*time.Millisecond
 	slow.Trip = func(c window.Counts) (string, bool) {
 		// lets other goroutines run between the reading and the opening
 		modelYield(20)

@@ -118,11 +118,11 @@ func (b *Breaker) isIdle(p *regime, r *rules, at time.Duration, unusedForLong bo
 		return false
 	}
 	// a permit that was forgotten does not keep its key for ever
-	if b.active.Load() > 0 && !unusedForLong || b.changes.isBusy() || p.isBusy(at) {
+	if b.active.Load() > 0 && !unusedForLong || b.changes.isBusy() || p.isHeld(at) {
 		return false
 	}
 	if p.shadow != nil {
-		if s := p.shadow.regime.Load(); s.state != Closed || s.isBusy(at) {
+		if s := p.shadow.regime.Load(); s.state != Closed || s.isHeld(at) {
 			return false
 		}
 	}
@@ -133,10 +133,8 @@ func (b *Breaker) isIdle(p *regime, r *rules, at time.Duration, unusedForLong bo
 	return c.Calls() == 0
 }
 
-// isBusy reports whether the service asked to wait, or calls are in flight that may hang.
-func (p *regime) isBusy(at time.Duration) bool {
-	return time.Duration(p.retryAt.Load()) > at || p.flights.anyMayHang(at)
-}
+// isHeld reports whether the service asked to wait.
+func (p *regime) isHeld(at time.Duration) bool { return time.Duration(p.retryAt.Load()) > at }
 
 // isUnchanged reports whether the breaker is still in its first state and no call waits for the end
 // of its cooldown.

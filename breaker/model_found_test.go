@@ -184,20 +184,6 @@ func TestRegressionNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
 	require.Zero(t, b.StatsAt(t0).ShadowRefused)
 }
 
-func TestRegressionACallTooStaleToWatchIsNotAHungCall(t *testing.T) {
-	c := breaker.Config{SlowCall: 100 * ms, SlowRate: 0.3, HungCalls: true, MinCalls: 2, Window: time.Second}
-	b := breaker.NewAt("b", c, t0)
-	// takes over the counter of the time slice that is 40 slices earlier
-	p, err := b.AllowAt(modelTimeAt(5_050))
-	require.NoError(t, err)
-	require.True(t, p.RecordAt(modelTimeAt(5_050), breaker.Success))
-	stale, err := b.AllowAt(modelTimeAt(1_050))
-	require.NoError(t, err)
-	require.True(t, stale.RecordAt(modelTimeAt(1_050), breaker.Success))
-	require.NoError(t, modelMakeCall(b, 5_500, breaker.Success), "nothing is in flight")
-	require.Equal(t, breaker.Closed, b.StateAt(modelTimeAt(5_500)))
-}
-
 func TestRegressionMaxRetryAfterOffIgnoresRetryAfter(t *testing.T) {
 	c := breaker.Config{MinCalls: 2, Cooldown: breaker.Off, MaxRetryAfter: breaker.Off}
 	b := breaker.NewAt("b", c, t0)

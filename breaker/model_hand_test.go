@@ -91,10 +91,6 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 		m.results, m.from, m.newest = nil, 0, 0
 		m.clean, m.rollAt = false, modelStale
 		m.ramp.counted = &modelBreaker{}
-		m.forgetFlying()
-	}
-	if c := m.config; c.SlowCall != old.SlowCall || c.HungCalls != old.HungCalls {
-		m.forgetFlying()
 	}
 	if c := m.config; c.FailureRun == breaker.Off || c.FailureRate != old.FailureRate {
 		m.run = nil

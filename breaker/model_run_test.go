@@ -70,7 +70,6 @@ func (r *modelRun) drawConfig() (c breaker.Config) {
 	if r.draw(2) == 0 {
 		c.SlowCall = modelPick(r, 2*ms, 5*ms, 20*ms)
 		c.SlowRate = modelPick(r, 0, 0.25, 0.75, 1, breaker.Off)
-		c.HungCalls = r.draw(3) == 0
 	}
 	r.drawWindow(&c)
 	c.Cooldown = modelPick(r, 10*ms, 10*ms, 30*ms, 100*ms, 0, breaker.Off)

@@ -32,9 +32,6 @@ type modelBreaker struct {
 	places  []*modelCall  // HalfOpen: nil is free
 	probed  window.Counts // HalfOpen: the results of the probes
 	ramp    modelRamp     // Recovering
-	looked  int64         // HungCalls: the time slice of the last check
-	pause   modelPause    // HungCalls
-	flying  []*modelCall  // HungCalls: the calls since it was switched on
 
 	usual       *modelUsual
 	sample      *modelSample // nil if calls are not sampled
@@ -76,9 +73,8 @@ type modelStay struct {
 type modelCall struct {
 	visit   int
 	start   time.Duration
-	flying  time.Duration // HungCalls: start, or a newer time that a call came at
-	timed   bool          // its start was noted
-	used    bool          // a result was recorded
+	timed   bool // its start was noted
+	used    bool // a result was recorded
 	place   int
 	shadow  *modelCall    // Shadow: the call of the shadow, if it let the call through
 	lease   time.Duration // HalfOpen: when its slot falls free
@@ -192,7 +188,6 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.from, m.streak, m.refused = len(m.results), 0, 0
 	m.stay.asked = math.MinInt64
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
-	m.forgetFlying()
 	m.shadow, m.run = nil, nil
 	m.ramp = modelRamp{share: modelLeastShare, skipped: 7, passedAt: s.since, good: s.since, failed: s.since}
 	m.ramp.counted = &modelBreaker{config: m.config}

@@ -38,7 +38,6 @@ type Permit struct {
 	shadowIssuer *regime // the phase of the shadow, if the shadow let the call through
 	start        time.Duration
 	retryAfter   time.Duration // the wait that the service asked for
-	flight       int64         // the part of flights that counts the call
 	slot         int32         // HalfOpen: the slot of the probe
 	// HalfOpen: the number of that use of the slot; Recovering: the number of the call
 	slotUse      uint32
@@ -50,7 +49,6 @@ type Permit struct {
 	active   bool // the call is counted in Breaker.active
 	expired  bool // the call failed at its deadline, which says nothing about the service
 	used     atomic.Bool
-	_        [8]byte // in a permit of 80 bytes, recording a failure takes a quarter longer
 }
 
 // Allow returns a permit for one call, or an [*OpenError]. Use the permit up with Record or Done.
@@ -255,9 +253,6 @@ func (b *Breaker) allowAt(m *Permit, p *regime, at time.Duration) error {
 		return b.allowShare(m, p, at)
 	case allCalls:
 	}
-	if p.flights != nil && b.openIfHung(p, at) {
-		return b.allowAt(m, b.regime.Load(), at)
-	}
 	m.fill(b, p, at)
 	if p.shadow != nil {
 		p.askShadow(b, m, at)
@@ -279,9 +274,6 @@ func (m *Permit) fill(b *Breaker, p *regime, at time.Duration) {
 	}
 	if p.sample != nil {
 		m.number, m.cohortNumber = p.sample.begun.Add(1), p.sample.cohort.begin(at)
-	}
-	if p.watched {
-		m.flight = p.flights.begin(at)
 	}
 }
 

@@ -59,7 +59,7 @@ var callEndings = map[string]func(b *breaker.Breaker, during func()){
 // However a call is made, its result counts once if the state of the call lasts. If that state has
 // ended, the result is late once.
 func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
-	c := breaker.Config{FailureRate: breaker.Off, SlowCall: time.Hour, HungCalls: true, Active: true}
+	c := breaker.Config{FailureRate: breaker.Off, SlowCall: time.Hour}
 	another := c
 	another.Window, another.Probes, another.ProbeTimeout = time.Minute, 7, time.Hour
 	reconfigure := func(c breaker.Config) func(b *breaker.Breaker) {
@@ -85,7 +85,8 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 			"forced and released":        {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); b.Release() }, false},
 		} {
 			for verb, call := range callEndings {
-				b := breaker.New("b", c)
+				// a member, because it counts its calls in flight
+				b := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: c}).Get(0)
 				begin(b)
 				require.Equal(t, state, b.State())
 				called := false

@@ -9,11 +9,11 @@ import (
 
 // Reconfigure replaces the Config. The state is kept: an open breaker stays open and recovers as
 // before, calls in flight count, and a window of the same shape keeps its calls. A window of a
-// different shape begins empty, and Totals are kept. Calls in flight when SlowCall, Latency or
-// HungCalls is switched on are neither timed nor counted as hung, because their beginning was not
-// recorded. If HalfOpenTimeout is changed, it starts again with the next probe. c.Initial is
-// ignored. If c.Refuse is not empty, it forces the breaker open, and an empty c.Refuse ends that.
-// If c is not valid, Reconfigure returns the error of c.Validate and changes nothing.
+// different shape begins empty, and Totals are kept. Calls in flight when SlowCall or Latency is
+// switched on are not timed, because their beginning was not recorded. If HalfOpenTimeout is
+// changed, it starts again with the next probe. c.Initial is ignored. If c.Refuse is not empty, it
+// forces the breaker open, and an empty c.Refuse ends that. If c is not valid, Reconfigure returns
+// the error of c.Validate and changes nothing.
 func (b *Breaker) Reconfigure(c Config) error { return b.reconfigureAt(time.Now(), c) }
 
 // reconfigureAt is Reconfigure at the time t.
@@ -74,9 +74,6 @@ func (p *regime) withRules(b *Breaker, r *rules, at time.Duration) *regime {
 	}
 	if !next.runs || r.failureRate != old.failureRate {
 		next.run.Clear() // its score was computed with a different rate
-	}
-	if (next.state == Closed || next.state == Recovering) && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
-		next.flights = newFlights(r, at)
 	}
 	otherTimeout := r.config.HalfOpenTimeout != old.config.HalfOpenTimeout
 	if next.state == HalfOpen && otherTimeout {

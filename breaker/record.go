@@ -27,9 +27,6 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 		o = Ignored
 	}
 	p, began := b.regime.Load(), m.issuer
-	if began.watched {
-		began.flights.end(m.flight)
-	}
 	sampled := m.number > 0 && began.sample != nil
 	if sampled {
 		b.endSampled(m, o, at)

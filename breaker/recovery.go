@@ -282,9 +282,6 @@ func (ps probeSlots) nextFree(at time.Duration, limit int) time.Duration {
 // allowShare lets a call of a recovering breaker pass if it belongs to the share that passes. If
 // all calls pass and none of their rounds failed for Recovery, it closes the breaker.
 func (b *Breaker) allowShare(m *Permit, p *regime, at time.Duration) error {
-	if p.flights != nil && b.openIfHung(p, at) {
-		return b.allowAt(m, b.regime.Load(), at)
-	}
 	b.mu.Lock()
 	p = b.advance(at)
 	passes := false

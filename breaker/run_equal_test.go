@@ -22,7 +22,6 @@ var runConfigs = map[string]breaker.Config{
 	"default":              {},
 	"slow calls":           {SlowCall: 100 * time.Millisecond, SlowRate: 0.2, MinCalls: 5},
 	"latency":              {Latency: true},
-	"hung calls":           {SlowCall: 100 * time.Millisecond, HungCalls: true},
 	"a trip by successes":  {Trip: func(c window.Counts) (string, bool) { return "nine", c.Successes%10 == 9 }},
 	"shared counts":        {SharedCounts: func() window.Counts { return window.Counts{Successes: 9, Failures: 1} }, FailureRate: 0.1},
 	"a classifier":         {Classify: onlyNilFails},

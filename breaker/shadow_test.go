@@ -185,20 +185,6 @@ func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {
 	}
 }
 
-func TestAShadowSeesCallsThatHang(t *testing.T) {
-	play := func(initial breaker.State) breaker.AllStats {
-		b := breaker.NewAt("b", breaker.Config{SlowCall: time.Second, HungCalls: true, Initial: initial}, t0)
-		for i := range 600 {
-			_, _ = b.AllowAt(modelTimeAt(100 * i)) // none ever comes back
-		}
-		return b.StatsAt(modelTimeAt(60_000))
-	}
-	closed, shadow := play(breaker.Closed), play(breaker.Shadow)
-	require.NotZero(t, closed.Totals.Refused)
-	require.Equal(t, closed.Totals.Refused, shadow.ShadowRefused)
-	require.Equal(t, int64(1), shadow.ShadowOpened)
-}
-
 // A shadow that Force starts is closed and has no counts at first. Nothing of this shadow remains
 // after Release.
 func TestAForcedShadowBeginsClosedAndEmpty(t *testing.T) {

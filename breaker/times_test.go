@@ -39,7 +39,7 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 			"rate":     {MinCalls: 5},
 			"calls":    {MinCalls: 5, LastCalls: 10},
 			"in a row": {ConsecutiveFailures: 5},
-			"of slow":  {MinCalls: 5, SlowCall: time.Nanosecond, FailureRate: breaker.Off, HungCalls: true},
+			"of slow":  {MinCalls: 5, SlowCall: time.Nanosecond, FailureRate: breaker.Off},
 		} {
 			name, c.Recovery, c.Cooldown = fmt.Sprintf("%s, made %v", name, made), breaker.Off, 5*time.Second
 			var told recorder
@@ -161,7 +161,7 @@ func TestFailuresAtStaleTimesOpenToo(t *testing.T) {
 // A clock that steps forward by a year ends the window and the cooldown once. Calls at the old
 // times are stale then, and still count.
 func TestAClockThatStepsByAYear(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{MinCalls: 5, SlowCall: time.Second, HungCalls: true}, t0)
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 5, SlowCall: time.Second}, t0)
 	for range 4 {
 		require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
 	}

@@ -22,7 +22,7 @@ var otherValues = map[string]string{
 	"max_keys": "50", "max_series": "3", "max_open": "0.5", "show_keys": "true",
 
 	"breaker.failure_rate": "0.4", "breaker.slow_call": "2s", "breaker.slow_rate": "0.7", "breaker.latency": "false",
-	"breaker.hung_calls": "true", "breaker.active": "true", "breaker.consecutive_failures": "30", "breaker.failure_run": "40",
+	"breaker.consecutive_failures": "30", "breaker.failure_run": "40",
 	"breaker.min_calls": "31", "breaker.window": "20s", "breaker.buckets": "5", "breaker.last_calls": "200",
 	"breaker.cooldown": "2s", "breaker.cooldown_factor": "2", "breaker.max_cooldown": "7m", "breaker.cooldown_jitter": "0.2",
 	"breaker.max_retry_after": "2m", "breaker.probes": "2", "breaker.probe_timeout": "9s", "breaker.half_open_timeout": "4m",

@@ -65,7 +65,7 @@ func TestFormsOfValues(t *testing.T) {
 		require.Equal(t, 16, set.Gate("a").Limiter().Take(0).Remaining, value)
 	}
 	for text, ok := range map[string]bool{
-		"active: True": true, "active: FALSE": true, "active: yes": false, "cooldown: +5s": true, "cooldown: 0.0": true, "cooldown: -0s": false,
+		"latency: True": true, "latency: FALSE": true, "latency: yes": false, "cooldown: +5s": true, "cooldown: 0.0": true, "cooldown: -0s": false,
 		"failure_rate: +50%": true, "failure_rate: 0x1": true, `initial: ""`: false, "cooldown: 5": false, "min_calls: 0x": false, "min_calls: 0b1": false,
 	} {
 		_, err := weirconfig.Parse("w", []byte("gates: {a: {breaker: {"+text+"}}}"))

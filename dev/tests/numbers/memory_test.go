@@ -36,7 +36,6 @@ var objects = []object{
 	}},
 	{"`window.View` of 60 buckets", 4500, func() any { return window.NewView(window.Config{Buckets: 60}) }},
 	{"`breaker.Breaker`", 3100, func() any { return breaker.New("b", breaker.Config{}) }},
-	{"`breaker.Breaker` with HungCalls and 1,000 calls", 5000, func() any { return breakerInFlight(1000) }},
 	{"`breaker.Breaker` with Latency", 39_000, func() any {
 		b := breaker.NewAt("b", breaker.Config{Buckets: 12, Latency: true}, t0)
 		p, _ := b.AllowAt(t0)
@@ -82,15 +81,6 @@ func withLatencies(c *window.Calls) *window.Calls {
 		c.RecordAt(t0.Add(time.Duration(i)*time.Second), window.Success, time.Second)
 	}
 	return c
-}
-
-// breakerInFlight returns a breaker with calls in flight of all ages.
-func breakerInFlight(calls int) *breaker.Breaker {
-	b := breaker.NewAt("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 10 * calls}, t0)
-	for i := range calls {
-		_, _ = b.AllowAt(t0.Add(time.Duration(i) * 10 * time.Second / time.Duration(calls)))
-	}
-	return b
 }
 
 // memoryTable returns the table of the bytes of the objects.

@@ -25,7 +25,7 @@ guards:
     rate: 100/s
     burst: 5
     max_wait: 20ms
-    breaker: {failure_rate: off, consecutive_failures: 3, cooldown: 2s, hung_calls: true, slow_call: 100ms}
+    breaker: {failure_rate: off, consecutive_failures: 3, cooldown: 2s, latency: true, slow_call: 100ms}
   - name: throttled
     throttle: {k: 1.5, count_refused: true}
   - name: both
