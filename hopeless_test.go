@@ -335,7 +335,7 @@ func TestAKeyWithoutRoomRefusesNoHopelessCall(t *testing.T) {
 func TestCallsWithDeadlinesLoseNothing(t *testing.T) {
 	g := weir.New("g", weir.Config{
 		RefuseHopeless: true, MaxConcurrent: 4, MaxWait: 2 * time.Millisecond, Rate: limiter.PerSecond(1e6),
-		Breaker: breaker.Config{FailureRate: breaker.Off, CountDeadlines: true},
+		Breaker: breaker.Config{FailureRate: breaker.Off},
 	})
 	var called, hopeless, others int64
 	var mu sync.Mutex

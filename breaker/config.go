@@ -129,8 +129,8 @@ type Config struct {
 	//   - A call that panicked or called runtime.Goexit is a failure.
 	//   - A call that returned an error after its caller cancelled ctx is ignored. A deadline that
 	//     has passed is not a cancellation, because a service that hangs until the deadlines of its
-	//     callers has failed. For deadlines that say nothing about the service, see CountDeadlines.
-	//     If the call returned no error, Classify is called, but a failure is ignored.
+	//     callers has failed. The package comment says which deadlines say nothing about the
+	//     service. If the call returned no error, Classify is called, but a failure is ignored.
 	//   - A call whose error matches weir.ErrRefused is ignored: an inner breaker, throttle or
 	//     limiter refused it, so the service never saw it. An error that joins a refusal and a
 	//     failure matches too: if one call guards calls to several services, give each service its
@@ -159,11 +159,6 @@ type Config struct {
 	// with an ID of more than 64 bytes, does not become an exemplar. Trace runs outside all locks.
 	// A panic is recovered. Default none.
 	Trace func(ctx context.Context) (traceID, spanID string)
-
-	// CountDeadlines counts a failure after a deadline also if the deadline was shorter than a
-	// successful call usually takes, or passed while the process was suspended. By default such
-	// failures are ignored: see the package comment. Default false.
-	CountDeadlines bool
 
 	// OnChange is called for every transition, one at a time and in order. The goroutine that
 	// causes the transition calls it, outside all locks, so it may call any method of the breaker.
@@ -351,7 +346,6 @@ func (r *rules) Settings() []view.Setting {
 		view.Setting{Name: "HalfOpenTimeout", Value: spanText(c.HalfOpenTimeout)},
 		view.Setting{Name: "Recovery", Value: spanText(c.Recovery)},
 		view.Setting{Name: "KeepFailures", Value: countText(c.KeepFailures)},
-		view.Setting{Name: "CountDeadlines", Value: strconv.FormatBool(c.CountDeadlines)},
 	)
 }
 

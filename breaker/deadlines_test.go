@@ -39,13 +39,24 @@ func TestDeadlinesThatAreTooShortOpenNothing(t *testing.T) {
 	}
 }
 
-func TestCountDeadlinesCountsDeadlinesThatAreTooShort(t *testing.T) {
+// A caller that knows better records the outcome.
+func TestARecordedFailureCountsAfterADeadlineThatIsTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 50*time.Millisecond)
 		defer s.group.Wait()
 		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 		require.Empty(t, s.refused)
-		require.NoError(t, s.b.Reconfigure(breaker.Config{CountDeadlines: true}))
+		s.call = func(ctx context.Context, b *breaker.Breaker, fn func(context.Context) error) error {
+			permit, err := b.Allow()
+			if err != nil {
+				return err
+			}
+			if err = fn(ctx); err != nil {
+				permit.DoneAs(ctx, err, breaker.Failure)
+			}
+			permit.Done(ctx, err)
+			return err
+		}
 		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 		require.Greater(t, s.refused[longTimeout], 100)
 	})

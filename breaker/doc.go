@@ -107,8 +107,8 @@
 //
 // # Deadlines that say nothing
 //
-// A call that fails after the deadline of its context is ignored in two cases, unless
-// Config.CountDeadlines is set:
+// A call that fails after the deadline of its context is ignored in two cases. An outcome that
+// Permit.Record records counts in any case.
 //
 //   - The deadline was shorter than a successful call usually takes. So callers with short
 //     deadlines do not open the breaker for others. While nothing is known of successful calls, a
@@ -139,8 +139,7 @@
 //   - If calls are not timed when the first deadline passes, a call that is in flight then counts
 //     only if its own deadline is later by at least the usual duration. This may delay an opening
 //     by that duration.
-//   - Successes after the process was suspended can be slow calls. Permit.Record has no context, so
-//     an outcome that it records counts.
+//   - Successes after the process was suspended can be slow calls.
 //
 // # Last failures
 //

@@ -288,9 +288,6 @@ func (b *Breaker) tooEarlyToProbe(p *regime, at time.Duration) bool {
 // deadline d has passed. The deadline must have been too short, or have passed while the process
 // was suspended.
 func (m *Permit) isUninformative(d time.Time) bool {
-	if m.issuer.rules.config.CountDeadlines {
-		return false
-	}
 	b := m.breaker
 	p := b.regime.Load()
 	sampler := b

@@ -26,7 +26,7 @@ var otherValues = map[string]string{
 	"breaker.min_calls": "31", "breaker.window": "20s", "breaker.buckets": "5", "breaker.last_calls": "200",
 	"breaker.cooldown": "2s", "breaker.cooldown_factor": "2", "breaker.max_cooldown": "7m", "breaker.cooldown_jitter": "0.2",
 	"breaker.max_retry_after": "2m", "breaker.probes": "2", "breaker.probe_timeout": "9s", "breaker.half_open_timeout": "4m",
-	"breaker.recovery": "6s", "breaker.initial": "shadow", "breaker.keep_failures": "3", "breaker.count_deadlines": "true", "breaker.refuse": "maintenance",
+	"breaker.recovery": "6s", "breaker.initial": "shadow", "breaker.keep_failures": "3", "breaker.refuse": "maintenance",
 }
 
 func parseObject(t *testing.T, kind, config string) *File {
