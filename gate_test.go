@@ -268,7 +268,7 @@ func TestRetryAfterOfARefusalIsNeverZero(t *testing.T) {
 	for name, err := range map[string]error{
 		"a limiter that does not know": g.Run(bg(), succeed),
 		"a limit whose time has come":  &limiter.LimitedError{Until: time.Now().Add(-time.Hour)},
-		"a forced-open breaker":        weir.New("g", weir.Config{Breaker: breaker.Config{Initial: breaker.ForcedOpen}}).Run(bg(), succeed),
+		"a forced-open breaker":        weir.New("g", weir.Config{Breaker: breaker.Config{Force: breaker.ForcedOpen}}).Run(bg(), succeed),
 	} {
 		require.ErrorIs(t, err, weir.ErrRefused, name)
 		require.GreaterOrEqual(t, weir.RetryAfter(err), time.Millisecond, name)
@@ -434,7 +434,7 @@ func gateWithoutRoom(c weir.Config) *weir.Gate {
 // everyGate returns a gate of each kind. None refuses a call unless it is held.
 func everyGate() map[string]*weir.Gate {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
-	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
+	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Force: s}} }
 	gates := map[string]*weir.Gate{
 		"the zero config":               weir.New("g", weir.Config{}),
 		"a rate":                        weir.New("g", rate),

@@ -242,7 +242,7 @@ func TestAnOpenBreakerRefusesBeforeTheSlots(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		g := weir.New("g", c)
 		require.NoError(t, g.Run(bg(), func(context.Context) error {
-			g.Breaker().Force(breaker.ForcedOpen)
+			g.Breaker().Force(breaker.ForcedOpen, "")
 			require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 			return nil
 		}))
@@ -616,7 +616,7 @@ func TestAnAdaptiveGateRefusesNothingWithoutEvidence(t *testing.T) {
 // after a hang would seem slow, and the bound would stay at one call.
 func TestAWaitForASlotDoesNotCountAsLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", weir.Config{Adaptive: true, MaxWait: time.Minute, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})
+		g := weir.New("g", weir.Config{Adaptive: true, MaxWait: time.Minute, Breaker: breaker.Config{Force: breaker.ForcedClosed}})
 		makeUsualCalls(t, g)
 		for range 100 {
 			_ = g.Run(t.Context(), slowCall(errDown))
@@ -666,7 +666,7 @@ func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
 				want = indifferent // this form always records the outcome Ignored
 			}
 			synctest.Test(t, func(t *testing.T) {
-				g := weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})
+				g := weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{Force: breaker.ForcedClosed}})
 				makeUsualCalls(t, g)
 				for range 100 {
 					done := make(chan struct{})

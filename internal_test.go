@@ -164,7 +164,7 @@ func TestACallThatPassesTheStagesAgainLooksAtTheBreakerOnce(t *testing.T) {
 		at, err := g.setup.Load().pass(a)
 		require.NoError(t, err)
 		require.Equal(t, allStages, at)
-		g.breaker.Force(breaker.ForcedOpen)
+		g.breaker.Force(breaker.ForcedOpen, "")
 	}
 	require.Zero(t, g.Totals().Refused)
 	require.ErrorIs(t, g.setup.Load().admit(a, &Permit{}), breaker.ErrOpen)

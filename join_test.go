@@ -137,7 +137,7 @@ func TestRefusalInsideARemoteIsNotARefusalOfTheGate(t *testing.T) {
 	for _, maxWait := range []time.Duration{0, time.Minute} {
 		j := join(maxWait)
 		j.remote.down = true
-		store := breaker.New("store", breaker.Config{Initial: breaker.ForcedOpen})
+		store := breaker.New("store", breaker.Config{Force: breaker.ForcedOpen})
 		_, j.remote.err = store.Allow()
 		require.ErrorIs(t, j.remote.err, weir.ErrRefused)
 		for name, run := range verbs {
@@ -371,7 +371,7 @@ func TestThrottleRecordsEachCallOnce(t *testing.T) {
 		},
 		"late, as the breaker was reset": func(g *weir.Gate) {
 			p, _ := g.Allow(bg())
-			g.Breaker().Force(breaker.ForcedOpen)
+			g.Breaker().Force(breaker.ForcedOpen, "")
 			p.Record(breaker.Failure)
 		},
 	} {
@@ -390,7 +390,7 @@ func TestThrottleDoesNotCountCallsRefusedByOthers(t *testing.T) {
 	g, th := newThrottledGate(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour)}))
 	require.NoError(t, g.Run(bg(), succeed))
 	require.ErrorIs(t, g.Run(bg(), succeed), limiter.ErrLimited)
-	g.Breaker().Force(breaker.ForcedOpen)
+	g.Breaker().Force(breaker.ForcedOpen, "")
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 	require.Equal(t, window.Totals{Successes: 1}, th.Totals())
 }

@@ -209,7 +209,7 @@ func (m *gateModel) step() {
 		}
 	case 6:
 		if m.IntN(3) == 0 {
-			m.gates(key).Breaker().Force([]breaker.State{breaker.ForcedOpen, breaker.ForcedClosed}[m.IntN(2)])
+			m.gates(key).Breaker().Force([]breaker.State{breaker.ForcedOpen, breaker.ForcedClosed}[m.IntN(2)], "")
 		}
 	case 7, 8:
 		m.release()

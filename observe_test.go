@@ -369,7 +369,7 @@ func TestRemoteIsRefundedEvenIfTheCallerCancelled(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	ctx, cancel := context.WithCancel(bg())
 	r := newRemote(3)
-	r.during = func() { b.Force(breaker.ForcedOpen) }
+	r.during = func() { b.Force(breaker.ForcedOpen, "") }
 	g := weir.Join("g", weir.Parts{Breaker: b, Remote: cancellingRemote{r, cancel}})
 	require.ErrorIs(t, g.Run(ctx, succeed), breaker.ErrOpen)
 	require.Equal(t, 3, r.bucket.Take(0).Remaining)

@@ -104,7 +104,7 @@ func TestWaitingCallIsRefusedEvenIfTheBreakerClosesAgain(t *testing.T) {
 		var err error
 		go func() { err = g.Run(t.Context(), succeed) }()
 		synctest.Wait()
-		g.Breaker().Force(breaker.ForcedOpen)
+		g.Breaker().Force(breaker.ForcedOpen, "")
 		g.Breaker().Release()
 		synctest.Wait()
 		require.ErrorIs(t, err, breaker.ErrOpen)
@@ -697,7 +697,7 @@ func TestARemoteThatHangsKeepsNoCallThatWaits(t *testing.T) {
 			})
 			require.NoError(t, g.Run(t.Context(), succeed))
 			if opens {
-				time.AfterFunc(2*time.Second, func() { g.Breaker().Force(breaker.ForcedOpen) })
+				time.AfterFunc(2*time.Second, func() { g.Breaker().Force(breaker.ForcedOpen, "") })
 			}
 			began := time.Now()
 			_ = g.Run(t.Context(), succeed)

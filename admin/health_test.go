@@ -80,7 +80,7 @@ func TestOnlyNamedBreakersThatAreOpenMakeTheProgramNotReady(t *testing.T) {
 		require.Equal(t, breaker.HalfOpen, database.Breaker().State())
 		status, _ = getHealth(t, h, "/ready")
 		require.Equal(t, 200, status)
-		database.Breaker().Force(breaker.ForcedOpen)
+		database.Breaker().Force(breaker.ForcedOpen, "")
 		status, _ = getHealth(t, h, "/ready")
 		require.Equal(t, 503, status)
 	})

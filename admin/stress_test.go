@@ -21,7 +21,7 @@ func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 	for i := range 3 {
 		hosts.Get(i)
 	}
-	hosts.Get(2).Breaker().Force(breaker.Shadow)
+	hosts.Get(2).Breaker().Force(breaker.Shadow, "")
 	k := newHandlerTest(t, hosts)
 	var wg sync.WaitGroup
 	for user := range 8 {

@@ -90,7 +90,7 @@ func TestTrippedForABreakerForcedOpen(t *testing.T) {
 	v := newValueReader(alert.True(b.Tripped))
 	v.require(t, 0, 0)
 	for i, state := range []breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow} {
-		b.Force(state)
+		b.Force(state, "")
 		want := 0.0
 		if state == breaker.ForcedOpen {
 			want = 1

@@ -14,20 +14,21 @@ import (
 
 func TestBoundsAreInclusive(t *testing.T) {
 	for _, c := range []breaker.Config{
-		{LastCalls: 1}, {LastCalls: 100_000}, {CooldownJitter: 1}, {Probes: 1}, {Probes: 10_000}, {Initial: breaker.Shadow},
+		{LastCalls: 1}, {LastCalls: 100_000}, {CooldownJitter: 1}, {Probes: 1}, {Probes: 10_000}, {Force: breaker.Shadow},
 	} {
 		require.NoError(t, c.Validate(), "%+v", c)
 	}
-	for _, state := range []breaker.State{"trial", "Open", breaker.HalfOpen, "evicted"} {
-		require.EqualError(t, breaker.Config{Initial: state}.Validate(), fmt.Sprintf(
-			"breaker: Initial is %q, must be closed, open, forced_open, forced_closed, disabled or shadow", state))
+	for _, state := range []breaker.State{"trial", "Open", breaker.Closed, breaker.HalfOpen, "evicted"} {
+		require.EqualError(t, breaker.Config{Force: state}.Validate(), fmt.Sprintf(
+			"breaker: Force is %q, must be forced_open, forced_closed, disabled or shadow", state))
 	}
 	require.ErrorContains(t, breaker.GroupConfig{MaxSeries: 50_001}.Validate(),
 		"MaxSeries is 50001, must be at least 1", "one more than half of the default members")
 }
 
-func TestAnEndlessCooldownBeginsWithTheBreaker(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: math.MaxInt64}, t0)
+func TestAnEndlessCooldownDoesNotEnd(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{}, t0)
+	b.OpenForAt(t0, math.MaxInt64)
 	for _, d := range []time.Duration{0, 24 * time.Hour, 100 * 365 * 24 * time.Hour} {
 		require.Equal(t, breaker.Open, b.StateAt(after(d)), d)
 		require.ErrorIs(t, b.CheckAt(after(d)), breaker.ErrOpen, d)

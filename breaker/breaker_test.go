@@ -225,7 +225,7 @@ func TestValidateNamesAllFaultsTogether(t *testing.T) {
 	err := breaker.Config{
 		FailureRate: 2, SlowRate: math.NaN(), SlowCall: -1, ConsecutiveFailures: -5, MinCalls: -9, LastCalls: -1,
 		Cooldown: -9, CooldownFactor: 0.5, MaxCooldown: -1, CooldownJitter: 2, MaxRetryAfter: -9, Probes: -1, ProbeTimeout: -1,
-		HalfOpenTimeout: -1, Initial: breaker.HalfOpen,
+		HalfOpenTimeout: -1, Force: breaker.HalfOpen,
 	}.Validate()
 	require.EqualError(t, err, `breaker: FailureRate is 2, must be above 0 and at most 1, or Off
 breaker: SlowRate is NaN, must be above 0 and at most 1, or Off
@@ -241,7 +241,7 @@ breaker: MaxRetryAfter is -9ns, must not be negative, or Off
 breaker: Probes is -1, must lie between 1 and 10000
 breaker: ProbeTimeout is -1ns, must not be negative
 breaker: HalfOpenTimeout is -1ns, must not be negative
-breaker: Initial is "half_open", must be closed, open, forced_open, forced_closed, disabled or shadow`)
+breaker: Force is "half_open", must be forced_open, forced_closed, disabled or shadow`)
 	for _, c := range []breaker.Config{
 		{SlowRate: 0.5},
 		{LastCalls: 5, Window: 1},
@@ -250,7 +250,7 @@ breaker: Initial is "half_open", must be closed, open, forced_open, forced_close
 		{CooldownFactor: math.Inf(1)},
 		{CooldownJitter: math.NaN()},
 		{CooldownFactor: math.NaN()},
-		{Initial: "trial"},
+		{Force: "trial"},
 		{SlowRate: -0.2, SlowCall: 1},
 	} {
 		require.Error(t, c.Validate(), "%+v", c)

@@ -59,7 +59,7 @@ func useEverything(g *breaker.Group[string], c breaker.Config) {
 		b.Observe(func(*stat.Series, float64) bool { return true })
 		b.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 		_ = b.Reconfigure(c)
-		b.Force(breaker.Shadow)
+		b.Force(breaker.Shadow, "")
 		b.Release()
 		callEverything(g, key, c)
 	}

@@ -56,7 +56,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 	b := breaker.New("b", breaker.Config{FailureRate: breaker.Off})
 	o := breaker.New("o", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
 	run(t, o, 1, fail)
-	tried := breaker.New("t", breaker.Config{Initial: breaker.Shadow, SlowCall: time.Hour})
+	tried := breaker.New("t", breaker.Config{Force: breaker.Shadow, SlowCall: time.Hour})
 	ctx := bg()
 	value := func(context.Context) (int, error) { return 1, errDown }
 	for name, f := range map[string]func(){

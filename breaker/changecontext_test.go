@@ -60,7 +60,7 @@ func TestAChangeHasTheContextOfTheCallThatCausedIt(t *testing.T) {
 		require.Equal(t, "open -3", list[0])
 		require.Regexp(t, `^recovering \w$`, list[2])
 		require.Equal(t, "closed ", list[3], "no result, but time")
-		c.Initial = breaker.Shadow
+		c.Force = breaker.Shadow
 		require.Equal(t, "shadow -3", transitionCauses(t, c, time.Second, "-1", "-2", "-3")[0])
 	})
 }

@@ -1,12 +1,10 @@
 package breaker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -111,14 +109,13 @@ type Config struct {
 	// opens again if calls only fail for that time. Default 20s.
 	Recovery time.Duration
 
-	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an override.
-	// Default Closed.
-	Initial State
-	// Refuse makes the breaker refuse all calls, including calls of keys without room in a group:
-	// it is forced open. The text is the reason that the errors show, of at most 1,024 bytes, such
-	// as "maintenance until 18:00". Force, Release, OpenFor and Reset take effect only when
-	// Reconfigure has made Refuse empty. Default none.
-	Refuse string
+	// Force is an override: ForcedOpen, ForcedClosed, Disabled or Shadow. Reconfigure lifts it. In
+	// a group it holds for all keys, those that come later included. Keys without room are forced
+	// open or closed. An override that Breaker.Force sets lies over it. Default none.
+	Force State
+	// ForceReason is why Force is set, such as "maintenance until 18:00", of at most 1,024 bytes.
+	// It is for refused callers and Change.Reason. Default "forced" if Force is set.
+	ForceReason string
 
 	// Classify returns the outcome of a call that returned the given error or nil. It runs outside
 	// all locks. If it panics, the call is ignored and the panic propagates. Accept, Ignore and
@@ -173,7 +170,7 @@ const (
 	maxRun       = 100_000
 	maxFactor    = 100
 	maxKept      = 100
-	maxRefuse    = 1024
+	maxReason    = 1024
 )
 
 // Validate returns an error that names every invalid field, or nil.
@@ -246,11 +243,14 @@ func (c Config) validateRecovery(fs *faults) {
 	fs.atLeast("Recovery", c.Recovery, Off)
 	fs.atLeast("ProbeTimeout", c.ProbeTimeout, 0)
 	fs.atLeast("HalfOpenTimeout", c.HalfOpenTimeout, 0)
-	if c.Initial != "" && (!slices.Contains(states[:], c.Initial) || c.Initial == HalfOpen || c.Initial == Recovering) {
-		fs.add("Initial is %.60q, must be closed, open, forced_open, forced_closed, disabled or shadow", c.Initial)
+	if c.Force != "" && !c.Force.isOverride() {
+		fs.add("Force is %.60q, must be forced_open, forced_closed, disabled or shadow", c.Force)
 	}
-	if len(c.Refuse) > maxRefuse {
-		fs.add("Refuse has %d bytes, must have at most %d", len(c.Refuse), maxRefuse)
+	if len(c.ForceReason) > maxReason {
+		fs.add("ForceReason has %d bytes, must have at most %d", len(c.ForceReason), maxReason)
+	}
+	if c.ForceReason != "" && c.Force == "" {
+		fs.add("ForceReason is %.60q, must be empty if Force is", c.ForceReason)
 	}
 }
 
@@ -280,7 +280,6 @@ func (c Config) orDefault() Config {
 	c.Probes = valueOr(c.Probes, 3, Off)
 	c.ProbeTimeout = valueOr(c.ProbeTimeout, 10*time.Second, Off)
 	c.KeepFailures = valueOr(c.KeepFailures, 8, 0)
-	c.Initial = cmp.Or(c.Initial, Closed)
 	return c
 }
 

@@ -199,7 +199,7 @@ func TestProbesWithShortDeadlinesDecideNothing(t *testing.T) {
 
 func TestAShadowIgnoresDeadlinesThatAreTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(breaker.Config{Initial: breaker.Shadow}, 50*time.Millisecond)
+		s := newService(breaker.Config{Force: breaker.Shadow}, 50*time.Millisecond)
 		defer s.group.Wait()
 		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 		opened, _ := s.b.ShadowTotals()

@@ -38,8 +38,10 @@
 //	   │ calls go well    fail      │                  probes succeeded  │
 //	   └───────────────── Recovering ◄───────────────────────────────────┘
 //
-// The other four states are overrides. Force sets an override and Release lifts it. The state
-// underneath is kept, and its cooldown runs on.
+// The other four states are overrides, with a reason. Force sets an override by hand and Release
+// lifts it. Config.Force sets one that Reconfigure lifts, for all keys of a group. An override by
+// hand lies over that of the Config, and both lie over the automatic state, which is kept and whose
+// cooldown runs on.
 //
 //	State         Calls    Results decide       Counts returns                 Ends
 //	Closed        pass     to open              the window since it closed     a limit of Config is reached: Open
@@ -48,10 +50,10 @@
 //	                                                                           HalfOpenTimeout is over: Open
 //	Recovering    a share  how large it is      the window since it began      calls go well, or only fail, for
 //	                                                                           Recovery: Closed or Open
-//	ForcedOpen    refused  nothing              nothing                        Release: the state underneath
-//	ForcedClosed  pass     nothing              the window                     Release: the state underneath
-//	Disabled      pass     nothing              nothing: calls do not count    Release: the state underneath
-//	Shadow        pass     nothing              the window                     Release: the state underneath
+//	ForcedOpen    refused  nothing              nothing                        the override is lifted: the state below
+//	ForcedClosed  pass     nothing              the window                     likewise
+//	Disabled      pass     nothing              nothing: calls do not count    likewise
+//	Shadow        pass     nothing              the window                     likewise
 //
 // In the state Shadow a breaker refuses nothing and reports what it would have done: ShadowTotals
 // returns how many times it would have opened and how many calls it would have refused.
@@ -238,8 +240,8 @@
 //     opens at the first result after a place is free, if the rules still say so. Config.OnChange
 //     gets a Change from Closed to Closed with the reason, at most once per Cooldown, or per second
 //     if that is longer. The metric weir.breaker.group.prevented_openings counts these.
-//   - MaxOpen does not bind keys that are opened by hand, by Force, Release, OpenFor or
-//     Config.Initial. They take places too. The state Shadow does not take MaxOpen into account.
+//   - MaxOpen does not bind keys that are opened by Force, Config.Force, Release or OpenFor. They
+//     take places too. The state Shadow does not take MaxOpen into account.
 //   - If MaxOpen or the number of keys falls, open keys stay open, and no other key opens until
 //     enough of them have closed.
 //

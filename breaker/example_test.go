@@ -144,7 +144,7 @@ func ExamplePermit_Record_late() {
 		fmt.Println(err)
 		return
 	}
-	b.Force(breaker.ForcedClosed)
+	b.Force(breaker.ForcedClosed, "")
 	fmt.Println(late.Record(breaker.Failure), b.Totals().Calls())
 	// Output: false 0
 }
@@ -156,19 +156,19 @@ func ExampleState() {
 
 func ExampleBreaker_Force() {
 	b := breaker.New("users", breaker.Config{})
-	b.Force(breaker.ForcedOpen) // the service is down for maintenance
+	b.Force(breaker.ForcedOpen, "maintenance until 18:00")
 	fmt.Println(b.Run(context.Background(), func(context.Context) error { return nil }))
 	b.Release()
 	fmt.Println(b.Run(context.Background(), func(context.Context) error { return nil }))
 	// Output:
-	// breaker "users" is forced open
+	// breaker "users" is forced open: maintenance until 18:00
 	// <nil>
 }
 
 // A new breaker can begin in the state Shadow, in which it refuses nothing.
 func ExampleBreaker_Force_shadow() {
 	b := breaker.New("users", breaker.Config{
-		MinCalls: 2, Initial: breaker.Shadow,
+		MinCalls: 2, Force: breaker.Shadow,
 		OnChange: func(c breaker.Change) { fmt.Println(c.Reason) },
 	})
 	for range 3 {

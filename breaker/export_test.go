@@ -45,12 +45,12 @@ func Facts(e OpenError) OpenError {
 
 // The administrative methods at a given time.
 
-func (b *Breaker) ForceAt(t time.Time, s State)               { b.forceAt(t, s) }
-func (b *Breaker) ReleaseAt(t time.Time)                      { b.releaseAt(t) }
-func (b *Breaker) OpenForAt(t time.Time, d time.Duration)     { b.openForAt(t, d) }
-func (b *Breaker) ResetAt(t time.Time)                        { b.resetAt(t) }
-func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfigureAt(t, c) }
-func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }
+func (b *Breaker) ForceAt(t time.Time, s State, reason string) { b.forceAt(t, s, reason) }
+func (b *Breaker) ReleaseAt(t time.Time)                       { b.releaseAt(t) }
+func (b *Breaker) OpenForAt(t time.Time, d time.Duration)      { b.openForAt(t, d) }
+func (b *Breaker) ResetAt(t time.Time)                         { b.resetAt(t) }
+func (b *Breaker) ReconfigureAt(t time.Time, c Config) error   { return b.reconfigureAt(t, c) }
+func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error  { return g.reconfigureAt(t, c) }
 
 // Sampled reports whether calls are timed for the usual duration.
 func (b *Breaker) Sampled() bool { return b.regime.Load().sample != nil }
@@ -133,6 +133,8 @@ func (b *Breaker) KeptFailures() []FailedCall { return b.newDetails("").failures
 
 // The administrative methods of a group.
 
-func (g *Group[K]) ForceAll(s State) { _, _ = groupView[K]{g}.Set("", stateSetting(s, 0)...) }
-func (g *Group[K]) ReleaseAll()      { g.ForceAll("") }
-func (g *Group[K]) ResetAll()        { _ = groupView[K]{g}.Reset(context.Background(), "") }
+func (g *Group[K]) ForceAll(s State) {
+	_, _ = groupView[K]{g}.Set("", stateSetting(override{state: s})...)
+}
+func (g *Group[K]) ReleaseAll() { g.ForceAll("") }
+func (g *Group[K]) ResetAll()   { _ = groupView[K]{g}.Reset(context.Background(), "") }

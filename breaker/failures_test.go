@@ -98,7 +98,7 @@ func TestHalfOpenAndRecoveringRefusalsShowTheFailures(t *testing.T) {
 		_, err = b.Allow()
 		require.NoError(t, err, "the first call of a round passes")
 		require.Equal(t, want, refusal(t, b).LastFailures)
-		b.Force(breaker.ForcedOpen)
+		b.Force(breaker.ForcedOpen, "")
 		require.Empty(t, refusal(t, b).LastFailures, "it is open by hand")
 		require.Equal(t, "forced", b.Explain())
 	})

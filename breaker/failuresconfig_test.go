@@ -123,7 +123,7 @@ func TestABurstOfFailuresIsNotDescribed(t *testing.T) {
 
 func TestShadowReportsTheLastFailures(t *testing.T) {
 	var told recorder
-	b := breaker.New("b", told.attachTo(breaker.Config{ConsecutiveFailures: 3, Initial: breaker.Shadow}))
+	b := breaker.New("b", told.attachTo(breaker.Config{ConsecutiveFailures: 3, Force: breaker.Shadow}))
 	for n := range 3 {
 		run(t, b, 1, failWithNumber(n))
 	}
@@ -138,7 +138,7 @@ func TestLogChangesWritesTheLastFailures(t *testing.T) {
 	var log bytes.Buffer
 	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 2, OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&log, nil)))})
 	run(t, b, 2, fail)
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	list := decodeLog(t, &log)
 	require.Equal(t, "1 failure fewer in a row would not have opened it", list[0]["weir.breaker.margin"])
 	e := refusal(t, b)

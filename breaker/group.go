@@ -37,7 +37,7 @@ import (
 // group neither observes nor overrides the old one.
 //
 // If no key is idle, a new key is unguarded: it gets a breaker that all such keys share. This
-// breaker is forced closed, refuses nothing unless Config.Refuse is set, and cannot be forced,
+// breaker is forced closed, or forced open if Config.Force is ForcedOpen, and cannot be forced,
 // reset or reconfigured. The metric weir.breaker.group.unguarded counts these calls of Get.
 //
 // All methods may be called from any number of goroutines. Get blocks only while room is searched
@@ -56,7 +56,7 @@ type Group[K comparable] struct {
 	unguardedCalls atomic.Int64              // calls of Get that found no room
 	saidFull       atomic.Pointer[time.Time] // when that was last logged
 	places         openPlaces
-	override       groupOverride[K]
+	override       groupOverride
 	series         [4]*stat.Series
 	observers      groupObservers
 }
@@ -80,7 +80,8 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 	g.rules.Store(newRules(c.Breaker.orDefault()))
 	g.places.members = g.members.Count()
 	g.places.setShare(c.MaxOpen)
-	g.unguarded = build(name, unguardedRules(c.Breaker), t0, &membership{label: otherKey}, "")
+	without := unguardedMember[K]{g}
+	g.unguarded = build(name, without.rules(), t0, &membership{label: otherKey, group: without, unguarded: true})
 	g.observers.init(name, t0, c.MaxSeries, g.members.Shards())
 	return g
 }
@@ -89,9 +90,11 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 // do, and never opens.
 func unguardedRules(c Config) *rules {
 	u := Config{
-		Initial: ForcedClosed, FailureRate: Off, Classify: c.Classify, SlowCall: c.SlowCall, Latency: c.Latency,
+		Force: ForcedClosed, FailureRate: Off, Classify: c.Classify, SlowCall: c.SlowCall, Latency: c.Latency,
 		CooldownJitter: c.CooldownJitter, // the jitter of holds
-		Refuse:         c.Refuse,
+	}
+	if c.Force == ForcedOpen {
+		u.Force, u.ForceReason = c.Force, c.ForceReason
 	}
 	if c.SlowCall > 0 {
 		u.SlowRate = Off
@@ -127,9 +130,9 @@ func (g *Group[K]) reconfigureAt(t time.Time, c Config) error {
 	}
 	// set first, so that all members with the old rules are in the lists below
 	g.rules.Store(newRules(c.orDefault()))
-	g.unguarded.setGroupRules(func() *rules { return unguardedRules(g.rules.Load().config) }, t)
+	g.unguarded.setGroupRules(t)
 	for _, b := range g.All() {
-		b.setGroupRules(g.rules.Load, t)
+		b.setGroupRules(t)
 	}
 	return nil
 }

@@ -95,24 +95,6 @@ func TestCountsOfAGroupAddUp(t *testing.T) {
 	require.Less(t, left.Load(), int64(each/100))
 }
 
-// The override of a breaker that has left is not taken for that of the breaker that the key has
-// now.
-func TestABreakerThatHasLeftIsNotUnderTheOverrideOfItsGroup(t *testing.T) {
-	g := NewGroup[string]("g", GroupConfig{})
-	old := g.Get("a")
-	require.True(t, g.Forget("a"))
-	g.ForceAll(Disabled)
-	under := func(b *Breaker) (asked bool) {
-		b.ownUnder(0, func(_, own State) State {
-			asked = true
-			return own
-		})
-		return asked
-	}
-	require.True(t, under(g.Get("a")))
-	require.False(t, under(old))
-}
-
 // panickingError is an error whose method panics when the outcome of a call is found.
 type panickingError struct{}
 

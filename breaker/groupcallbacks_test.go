@@ -14,7 +14,7 @@ import (
 // groupVerbs are the methods of a group that may cause a transition of the key "a", whose cooldown
 // is over.
 var groupVerbs = map[string]func(g *breaker.Group[string], c breaker.Config){
-	"Reconfigure": func(g *breaker.Group[string], c breaker.Config) { c.Refuse = "maintenance"; _ = g.Reconfigure(c) },
+	"Reconfigure": func(g *breaker.Group[string], c breaker.Config) { c.Force = breaker.ForcedOpen; _ = g.Reconfigure(c) },
 	"force all":   func(g *breaker.Group[string], _ breaker.Config) { g.ForceAll(breaker.Shadow) },
 	"release all": func(g *breaker.Group[string], _ breaker.Config) { g.ForceAll(breaker.Shadow); g.ReleaseAll() },
 	"reset all":   func(g *breaker.Group[string], _ breaker.Config) { g.ResetAll() },

@@ -58,7 +58,7 @@ func TestABreakerThatHasLeftItsGroupWorksAlone(t *testing.T) {
 
 			g.ForceAll(breaker.ForcedOpen)
 			require.Equal(t, breaker.Open, old.StateAt(u), "the group does not override it")
-			old.ForceAt(u, breaker.Disabled)
+			old.ForceAt(u, breaker.Disabled, "")
 			require.Equal(t, breaker.ForcedOpen, now.StateAt(u))
 			old.ReleaseAt(u)
 			require.NoError(t, old.ReconfigureAt(u, breaker.Config{MinCalls: 3}))
@@ -95,7 +95,7 @@ func TestTheUnguardedBreakerCannotBeChanged(t *testing.T) {
 	g.GetAt(t0, "b").OpenForAt(t0, time.Hour)
 	unguarded := g.GetAt(t0, "c")
 	for _, do := range []func(){
-		func() { unguarded.ForceAt(t0, breaker.ForcedOpen) }, func() { unguarded.ReleaseAt(t0) },
+		func() { unguarded.ForceAt(t0, breaker.ForcedOpen, "") }, func() { unguarded.ReleaseAt(t0) },
 		func() { failingCallAt(t0)(unguarded) },
 	} {
 		do()
@@ -124,7 +124,7 @@ func TestGroupReportsChangesOfSeveralMembersAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, key := range []string{"a", "b", "c"} {
 			for _, s := range []breaker.State{breaker.ForcedOpen, breaker.Disabled} {
-				wg.Go(func() { g.Get(key).Force(s) })
+				wg.Go(func() { g.Get(key).Force(s, "") })
 			}
 		}
 		wg.Wait()

@@ -63,7 +63,7 @@ func TestAReleasedHalfOpenBreakerWaitsForAProbe(t *testing.T) {
 	b := breaker.NewAt("b", c, t0)
 	requireAllowed(t, b, 0).RecordAt(t0, breaker.Failure)
 	requireAllowed(t, b, 100)
-	b.ForceAt(modelTimeAt(200), breaker.Disabled)
+	b.ForceAt(modelTimeAt(200), breaker.Disabled, "")
 	b.ReleaseAt(modelTimeAt(300))
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(650)), "the probe of before began no round of its own")
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(60_000)))
@@ -78,7 +78,7 @@ func TestANewHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
 			if end {
 				b.ReleaseAt(modelTimeAt(200))
 			} else {
-				b.ForceAt(modelTimeAt(110), breaker.Disabled)
+				b.ForceAt(modelTimeAt(110), breaker.Disabled, "")
 			}
 		},
 	} {
@@ -259,7 +259,7 @@ func TestHalfOpenNeedsNoTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a timer left would keep the bubble's clock going
 		b := breaker.New("b", breaker.Config{Cooldown: 2 * time.Second})
 		open(t, b)
-		b.Force(breaker.ForcedOpen)
+		b.Force(breaker.ForcedOpen, "")
 		time.Sleep(3 * time.Second)
 		require.Equal(t, breaker.ForcedOpen, b.State())
 		b.Release()

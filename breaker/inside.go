@@ -179,7 +179,7 @@ func (inside) Stretch(b *Breaker, t time.Time, d time.Duration) (longest time.Du
 // The methods that change the state of a breaker at the time t, for tests that replay recorded
 // behavior.
 
-func (inside) ForceAt(b *Breaker, t time.Time, s State)           { b.forceAt(t, s) }
+func (inside) ForceAt(b *Breaker, t time.Time, s State)           { b.forceAt(t, s, "") }
 func (inside) ReleaseAt(b *Breaker, t time.Time)                  { b.releaseAt(t) }
 func (inside) OpenForAt(b *Breaker, t time.Time, d time.Duration) { b.openForAt(t, d) }
 func (inside) ResetAt(b *Breaker, t time.Time)                    { b.resetAt(t) }

@@ -155,7 +155,7 @@ func modelOverrider(b *breaker.Breaker, configs []breaker.Config, never breaker.
 		switch rnd.IntN(10) {
 		case 0, 1:
 			if s := overrides[rnd.IntN(4)]; s != never {
-				b.Force(s)
+				b.Force(s, "")
 			}
 		case 2:
 			b.OpenFor(time.Duration(rnd.IntN(300)) * time.Microsecond)

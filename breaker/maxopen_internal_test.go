@@ -59,7 +59,7 @@ func TestMaxOpenIsAsItsModel(t *testing.T) {
 					p.RecordAt(now, Success)
 				}
 			case n == 32:
-				b.forceAt(now, overrides[r.IntN(len(overrides))])
+				b.forceAt(now, overrides[r.IntN(len(overrides))], "")
 			case n < 35:
 				b.releaseAt(now)
 			case n == 35:
@@ -72,7 +72,7 @@ func TestMaxOpenIsAsItsModel(t *testing.T) {
 				share = float64(r.IntN(11)) / 10
 				require.NoError(t, g.SetMaxOpen(share))
 			case n == 39:
-				c.Initial = [...]State{Closed, Open, ForcedOpen}[r.IntN(3)] // of keys added later
+				c.Force = [...]State{"", "", ForcedOpen}[r.IntN(3)]
 				require.NoError(t, g.reconfigureAt(now, c))
 			}
 			checkPlaces(t, g, what)
@@ -155,7 +155,7 @@ func actByHand(g *Group[int], b *Breaker, r *rand.Rand) {
 	case 1:
 		b.OpenFor(time.Hour)
 	case 2:
-		b.Force(ForcedOpen)
+		b.Force(ForcedOpen, "")
 	case 3:
 		b.Release()
 	case 4:

@@ -121,7 +121,7 @@ func TestAKeyOpensWhenAPlaceIsFree(t *testing.T) {
 	for name, free := range map[string]func(g *breaker.Group[int], u time.Time){
 		"reset":         func(g *breaker.Group[int], u time.Time) { g.GetAt(u, 0).ResetAt(u) },
 		"forgotten":     func(g *breaker.Group[int], _ time.Time) { g.Forget(0) },
-		"forced closed": func(g *breaker.Group[int], u time.Time) { g.GetAt(u, 0).ForceAt(u, breaker.ForcedClosed) },
+		"forced closed": func(g *breaker.Group[int], u time.Time) { g.GetAt(u, 0).ForceAt(u, breaker.ForcedClosed, "") },
 		"probed": func(g *breaker.Group[int], u time.Time) {
 			b := g.GetAt(u, 0)
 			b.OpenForAt(u, 0)
@@ -180,7 +180,7 @@ func TestMaxOpenDoesNotBindTheHand(t *testing.T) {
 	g := boundedGroup(10, 0.2, breaker.Config{})
 	for key := range 4 {
 		g.Get(key).OpenForAt(t0, time.Hour)
-		g.Get(key+4).ForceAt(t0, breaker.ForcedOpen)
+		g.Get(key+4).ForceAt(t0, breaker.ForcedOpen, "")
 	}
 	require.Equal(t, 8, countOpenKeys(g))
 	failKeys(g, t0, 8)
@@ -213,7 +213,7 @@ func TestALowerMaxOpenClosesNoKey(t *testing.T) {
 
 // MaxOpen does not bind breakers in shadow mode: all of them would open.
 func TestMaxOpenDoesNotBindShadows(t *testing.T) {
-	g := boundedGroup(4, 0.25, breaker.Config{Initial: breaker.Shadow})
+	g := boundedGroup(4, 0.25, breaker.Config{Force: breaker.Shadow})
 	failKeys(g, t0, 0, 1, 2)
 	require.Zero(t, countOpenKeys(g))
 	opened, _ := g.Get(2).ShadowTotals()

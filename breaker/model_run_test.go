@@ -80,7 +80,9 @@ func (r *modelRun) drawConfig() (c breaker.Config) {
 	c.ProbeTimeout = modelPick(r, 10*ms, 30*ms, 0)
 	c.Recovery = modelPick(r, breaker.Off, 20*ms, 20*ms, 100*ms, time.Second, 0)
 	c.HalfOpenTimeout = modelPick(r, 0, 0, 15*ms, 80*ms)
-	c.Initial = modelPick(r, breaker.Closed, breaker.Closed, breaker.Closed, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow)
+	if c.Force = modelPick(r, "", "", "", "", breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow); c.Force != "" {
+		c.ForceReason = modelPick(r, "", "maintenance")
+	}
 	if r.draw(4) == 0 {
 		c.Trip = func(c window.Counts) (string, bool) {
 			return "too much of it", c.Ignored >= 2 && c.Failures >= 1 || c.Slow >= 4 || c.ConsecutiveFailures == 4

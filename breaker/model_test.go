@@ -23,6 +23,8 @@ type modelBreaker struct {
 
 	stay    modelStay
 	under   *modelStay    // the stay under an override
+	forced  breaker.State // the override by hand, "" for none
+	forcing string        // its reason
 	visit   int           // the number of the stay, to which permits belong
 	from    int           // the index of the first result that is judged
 	streak  int64         // consecutive failures since the stay began
@@ -93,13 +95,8 @@ func newModel(c breaker.Config) *modelBreaker {
 	m := &modelBreaker{config: modelDefaults(c), evidence: new(window.Counts), usual: new(modelUsual), rollAt: modelStale}
 	closed := modelStay{state: breaker.Closed, until: modelNever, reason: "initial state", cooldown: m.cooldown(0)}
 	first := closed
-	first.state = c.Initial
-	switch c.Initial {
-	case breaker.Closed:
-	case breaker.Open:
-		first.until, first.wait = m.cooldown(0), m.cooldown(0)
-	default:
-		m.under = &closed
+	if state, reason := m.overrideInEffect(); state != "" {
+		first.state, first.reason, m.under = state, reason, &closed
 	}
 	m.begin(first)
 	return m
@@ -197,7 +194,7 @@ func (m *modelBreaker) begin(s modelStay) {
 	}
 	if s.state == breaker.Shadow {
 		c := m.config
-		c.Initial = breaker.Closed
+		c.Force = ""
 		m.shadow, m.told = newModel(c), 0
 		m.shadow.config, m.shadow.evidence, m.shadow.stay.since = c, m.evidence, s.since
 		m.shadow.usual = m.usual

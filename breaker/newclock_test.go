@@ -135,7 +135,7 @@ func TestAnOverrideOutlivesTheClock(t *testing.T) {
 		}
 		failures(4)
 		b.OpenFor(48 * time.Hour)
-		b.Force(s)
+		b.Force(s, "")
 		failures(4)
 		inBubble := func(t *testing.T) {
 			require.Equal(t, s, b.State())
@@ -149,7 +149,7 @@ func TestAnOverrideOutlivesTheClock(t *testing.T) {
 			useAsNew(t, string(s), b)
 			time.Sleep(time.Hour)
 			b.OpenFor(48 * time.Hour)
-			b.Force(s)
+			b.Force(s, "")
 		}
 		synctest.Test(t, inBubble)
 		synctest.Test(t, inBubble)

@@ -244,7 +244,7 @@ func (b *Breaker) allowAt(m *Permit, p *regime, at time.Duration) error {
 	switch p.passes {
 	case noCalls:
 		if at < p.until() {
-			return b.refuse(b.refusal(p))
+			return b.refuse(p.refusal)
 		}
 		return b.allowProbe(m, at)
 	case onlyProbes:
@@ -289,25 +289,9 @@ func (b *Breaker) check(at time.Duration) error {
 	case s.state == HalfOpen || p.timedOut(at):
 		return b.checkProbes(at)
 	case p.passes == noCalls:
-		return b.refuse(b.refusal(p))
+		return b.refuse(p.refusal)
 	}
 	return nil
-}
-
-// refusal returns the error of the calls that a phase refuses.
-func (b *Breaker) refusal(p *regime) *OpenError {
-	if p.refusal.Until.IsZero() || !b.clock.StartsElsewhere() {
-		return p.refusal
-	}
-	// The clock may have moved to the first time given to an At method: see NewAt. An error that
-	// was made before that has the wrong Until.
-	until := b.date(p.passesFrom())
-	if p.refusal.Until.Equal(until) {
-		return p.refusal
-	}
-	e := *p.refusal
-	e.Until = until
-	return &e
 }
 
 // refuse counts a refused call and returns err.

@@ -68,8 +68,8 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 	for state, begin := range map[breaker.State]func(b *breaker.Breaker){
 		breaker.Closed:       func(*breaker.Breaker) {},
 		breaker.HalfOpen:     func(b *breaker.Breaker) { b.OpenFor(0) },
-		breaker.ForcedClosed: func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed) },
-		breaker.Shadow:       func(b *breaker.Breaker) { b.Force(breaker.Shadow) },
+		breaker.ForcedClosed: func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed, "") },
+		breaker.Shadow:       func(b *breaker.Breaker) { b.Force(breaker.Shadow, "") },
 	} {
 		for name, change := range map[string]struct {
 			do    func(b *breaker.Breaker)
@@ -80,9 +80,9 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 			"another config":             {reconfigure(another), true},
 			"open underneath or at all":  {func(b *breaker.Breaker) { b.OpenFor(time.Hour) }, slices.Contains(overrides, state)},
 			"reset underneath or at all": {func(b *breaker.Breaker) { b.Reset() }, slices.Contains(overrides, state)},
-			"forced open":                {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen) }, false},
-			"disabled":                   {func(b *breaker.Breaker) { b.Force(breaker.Disabled) }, false},
-			"forced and released":        {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); b.Release() }, false},
+			"forced open":                {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen, "") }, false},
+			"disabled":                   {func(b *breaker.Breaker) { b.Force(breaker.Disabled, "") }, false},
+			"forced and released":        {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen, ""); b.Release() }, false},
 		} {
 			for verb, call := range callEndings {
 				// a member, because it counts its calls in flight
@@ -115,7 +115,7 @@ func TestAfterOpenIsCalledForEveryWayToOpen(t *testing.T) {
 		return &p
 	}
 	closed, half := func(*breaker.Breaker) {}, func(b *breaker.Breaker) { b.OpenFor(0) }
-	under := func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed); b.OpenFor(time.Hour) }
+	under := func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed, ""); b.OpenFor(time.Hour) }
 	for name, way := range map[string]struct {
 		config      breaker.Config
 		begin, open func(b *breaker.Breaker)
@@ -123,7 +123,7 @@ func TestAfterOpenIsCalledForEveryWayToOpen(t *testing.T) {
 		"a verdict":          {c, closed, func(b *breaker.Breaker) { _ = b.Run(bg(), fail) }},
 		"OpenFor":            {c, closed, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
 		"OpenFor, half-open": {c, half, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
-		"ForcedOpen":         {c, half, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen) }},
+		"ForcedOpen":         {c, half, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen, "") }},
 		"a probe":            {c, half, func(b *breaker.Breaker) { _ = b.Run(bg(), fail) }},
 		"a release":          {c, under, func(b *breaker.Breaker) { b.Release() }},
 		"another config": {breaker.Config{MinCalls: 2, Probes: 2}, half, func(b *breaker.Breaker) {

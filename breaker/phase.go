@@ -61,8 +61,7 @@ type regime struct {
 	plain     bool // fast, not counted, and Config.Classify is not set
 	rules     *rules
 	under     *regime    // of an override: what it lies over
-	replaced  State      // while Config.Refuse is set: the override that follows, "" for none
-	forcedFor string     // ForcedOpen: the reason, if it has changed since the phase began
+	forcedFor string     // of an override: its reason
 	refusal   *OpenError // the error of refused calls
 	timing
 

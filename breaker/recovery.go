@@ -54,11 +54,11 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 func (b *Breaker) probeRefusal(p *regime, slot int, at time.Duration) *OpenError {
 	switch {
 	case p.passes == noCalls:
-		return b.refusal(p)
+		return p.refusal
 	case p.state != HalfOpen || slot >= 0:
 		return nil
 	case b.tooEarlyToProbe(p, at):
-		return b.refusal(p)
+		return p.refusal
 	}
 	next := b.slots.nextFree(at, p.rules.config.Probes)
 	began := b.date(next - p.rules.config.ProbeTimeout)

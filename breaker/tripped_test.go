@@ -46,7 +46,7 @@ func TestTrippedUnderEachOverride(t *testing.T) {
 	} {
 		b := breaker.New("b", breaker.Config{})
 		c.begin(b)
-		b.Force(c.state)
+		b.Force(c.state, "")
 		require.Equal(t, c.over, b.Tripped(), "%v", c.state)
 		b.Release()
 		require.Equal(t, c.release, b.Tripped(), "%v, released", c.state)

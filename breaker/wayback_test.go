@@ -142,7 +142,7 @@ func (w *wayBack) trouble(steps int, s shape) {
 				return time.Hour
 			}
 		case 4:
-			w.group.Get(wayBackKey).Force([]breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow}[w.IntN(4)])
+			w.group.Get(wayBackKey).Force([]breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow}[w.IntN(4)], "")
 		case 5, 6:
 			w.group.Get(wayBackKey).Release()
 		case 7:

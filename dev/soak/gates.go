@@ -96,11 +96,11 @@ func (g *gateUnderTest) override(r *rand.Rand) {
 	b := g.gate.Breaker()
 	switch r.IntN(8) {
 	case 0:
-		b.Force(breaker.ForcedOpen)
+		b.Force(breaker.ForcedOpen, "")
 	case 1:
-		b.Force(breaker.ForcedClosed)
+		b.Force(breaker.ForcedClosed, "")
 	case 2:
-		b.Force(breaker.Shadow)
+		b.Force(breaker.Shadow, "")
 	case 3:
 		b.OpenFor(time.Duration(r.IntN(50)) * time.Millisecond)
 	case 4:

@@ -35,7 +35,7 @@ func TestFunctionsOfABreaker(t *testing.T) {
 	require.Equal(t, int64(1), b.Totals().Failures)
 	require.Nil(t, hooks.Gate(b), "b is not in a group")
 
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	p = breaker.Permit{}
 	require.False(t, hooks.AdmitClosedAt(b, time.Second, &p))
 	require.ErrorIs(t, hooks.AdmitAt(b, time.Now(), &p), breaker.ErrOpen)
