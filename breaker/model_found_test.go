@@ -194,3 +194,14 @@ func TestRegressionMaxRetryAfterOffIgnoresRetryAfter(t *testing.T) {
 	require.NoError(t, modelMakeCall(b, 800, breaker.Failure))
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(850)))
 }
+
+func TestRegressionAResultAtAStaleTimeBeginsNoSample(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{}, t0)
+	held := requireAllowed(t, b, 0)
+	for range 64 {
+		require.NoError(t, modelMakeCall(b, 1, breaker.Success))
+	}
+	require.False(t, b.Sampled())
+	require.True(t, held.RecordAt(modelDate(modelStale), breaker.Ignored))
+	require.False(t, b.Sampled())
+}

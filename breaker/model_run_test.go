@@ -80,7 +80,8 @@ func (r *modelRun) drawConfig() (c breaker.Config) {
 	c.ProbeTimeout = modelPick(r, 10*ms, 30*ms, 0)
 	c.Recovery = modelPick(r, breaker.Off, 20*ms, 20*ms, 100*ms, time.Second, 0)
 	c.HalfOpenTimeout = modelPick(r, 0, 0, 15*ms, 80*ms)
-	if c.Force = modelPick(r, "", "", "", "", breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow); c.Force != "" {
+	if r.draw(5) == 0 {
+		c.Force = modelPick(r, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow)
 		c.ForceReason = modelPick(r, "", "maintenance")
 	}
 	if r.draw(4) == 0 {

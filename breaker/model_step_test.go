@@ -68,7 +68,7 @@ func (r *modelRun) changeByHand(at time.Duration) {
 	r.begun = true
 	switch n := r.draw(11); {
 	case n < 2:
-		s := modelPick(r, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow, breaker.Shadow)
+		s := modelPick(r, breaker.ForcedOpen, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow, breaker.Shadow)
 		reason := modelPick(r, "", "by hand", "maintenance")
 		r.note(at, "force", s, reason)
 		r.real.ForceAt(date, s, reason)

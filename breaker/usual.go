@@ -154,7 +154,7 @@ func (b *Breaker) endSampled(m *Permit, o Outcome, at time.Duration) {
 		present = false
 	}
 	if !present {
-		b.setSampling(at < time.Duration(u.needed.Load()), at)
+		b.setSampling(b.regime.Load().latest(at) < time.Duration(u.needed.Load()), at)
 	}
 }
 
