@@ -630,8 +630,7 @@ func useEverything(g *guarded) {
 	g.group.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 	for range g.group.All() {
 	}
-	_ = g.group.SetMaxOpen(0.5)
-	_ = g.group.Reconfigure(g.config)
+	_ = g.group.Reconfigure(weir.GroupConfig{Gate: g.config, MaxOpen: 0.5})
 	for _, key := range g.keys {
 		g.group.Forget(key)
 	}

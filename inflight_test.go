@@ -723,10 +723,10 @@ func TestEachKeyHasItsOwnAdaptiveBound(t *testing.T) {
 		require.Equal(t, 50, limitOf(g.Get("slow")), "it learns again from the start")
 		require.Equal(t, 50, limitOf(g))
 
-		require.NoError(t, g.Reconfigure(weir.Config{Adaptive: true, MaxConcurrent: 3}))
+		require.NoError(t, g.ReconfigureGates(weir.Config{Adaptive: true, MaxConcurrent: 3}))
 		require.Equal(t, 3, limitOf(g.Get("slow")))
 		require.Equal(t, 3, limitOf(g.Get("new")))
-		require.NoError(t, g.Reconfigure(weir.Config{Adaptive: true}))
+		require.NoError(t, g.ReconfigureGates(weir.Config{Adaptive: true}))
 		require.Equal(t, 50, limitOf(g), "0 stands for the highest limit of package inflight")
 	})
 }

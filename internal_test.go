@@ -190,3 +190,9 @@ func TestACallRefusedByAHoldThatEndsIsToldWhenItEnded(t *testing.T) {
 	require.ErrorIs(t, err, ErrRefused)
 	require.LessOrEqual(t, RetryAfter(err), time.Second)
 }
+
+// ReconfigureGates replaces the config of the gates of a group, and keeps its other fields.
+func (g *Group[K]) ReconfigureGates(c Config) error {
+	b := g.parts.Load().breakers
+	return g.Reconfigure(GroupConfig{Gate: c, MaxKeys: b.MaxKeys, MaxSeries: b.MaxSeries, MaxOpen: b.MaxOpen})
+}

@@ -391,7 +391,7 @@ func TestAReleasedSlotIsNotReleasedAgain(t *testing.T) {
 				reconfigure := g.Reconfigure
 				if grouped {
 					group := weir.NewGroup[string]("g", weir.GroupConfig{Gate: bounded})
-					g, reconfigure = group.Get("k"), group.Reconfigure
+					g, reconfigure = group.Get("k"), group.ReconfigureGates
 				}
 				var all sync.WaitGroup
 				call := func(d time.Duration) {

@@ -69,7 +69,7 @@ func whoSetCases() []whoSetCase {
 		}, "limits", both, bothOf, []any{"20/s", 9}, []any{"5/s", 3}},
 		{"weir.Group.Reconfigure", func() (stat.Source, func() error) {
 			g := weir.NewGroup[string]("x", weir.GroupConfig{Gate: gateConfig(twenty, 9)})
-			return g, func() error { return g.Reconfigure(gateConfig(five, 3)) }
+			return g, func() error { return g.Reconfigure(weir.GroupConfig{Gate: gateConfig(five, 3)}) }
 		}, "limits", both, bothOf, []any{"20/s", 9}, []any{"5/s", 3}},
 		{"SetRate", func() (stat.Source, func() error) {
 			b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "x", Rate: twenty})

@@ -50,7 +50,12 @@ func (b *Breaker) ReleaseAt(t time.Time)                       { b.releaseAt(t) 
 func (b *Breaker) OpenForAt(t time.Time, d time.Duration)      { b.openForAt(t, d) }
 func (b *Breaker) ResetAt(t time.Time)                         { b.resetAt(t) }
 func (b *Breaker) ReconfigureAt(t time.Time, c Config) error   { return b.reconfigureAt(t, c) }
-func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error  { return g.reconfigureAt(t, c) }
+
+// ReconfigureAt replaces the Config of all breakers of a group, and keeps its MaxOpen.
+func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error {
+	share := float64(g.places.share.Load()) / float64(wholeRate)
+	return g.reconfigureAt(t, GroupConfig{Breaker: c, MaxKeys: g.maxKeys, MaxSeries: valueOr(g.maxSeries, Off, Off), MaxOpen: share})
+}
 
 // Sampled reports whether calls are timed for the usual duration.
 func (b *Breaker) Sampled() bool { return b.regime.Load().sample != nil }

@@ -133,18 +133,18 @@ func TestAGroupForcesAlsoKeysWithoutRoom(t *testing.T) {
 		breaker.NewGroup[int]("g", breaker.GroupConfig{MaxKeys: 2, Breaker: forcedConfig}),
 		breaker.NewGroup[int]("g", breaker.GroupConfig{MaxKeys: 2}),
 	} {
-		require.NoError(t, g.Reconfigure(breaker.Config{}))
+		require.NoError(t, g.ReconfigureAt(time.Now(), breaker.Config{}))
 		for key := range 20 {
 			require.NoError(t, g.Get(key).Run(t.Context(), returnNil))
 		}
 		kept := g.Get(7)
-		require.NoError(t, g.Reconfigure(forcedConfig))
+		require.NoError(t, g.ReconfigureAt(time.Now(), forcedConfig))
 		require.LessOrEqual(t, g.Len(), 2)
 		for key := range 40 {
 			require.ErrorContains(t, g.Get(key).Run(t.Context(), returnNil), forcedConfig.ForceReason, "key %d", key)
 		}
 		require.ErrorContains(t, kept.Run(t.Context(), returnNil), forcedConfig.ForceReason)
-		require.NoError(t, g.Reconfigure(breaker.Config{}))
+		require.NoError(t, g.ReconfigureAt(time.Now(), breaker.Config{}))
 		for key := range 60 {
 			require.NoError(t, g.Get(key).Run(t.Context(), returnNil), "key %d", key)
 		}
@@ -162,7 +162,7 @@ func TestAGroupIsForcedByHandOverItsConfig(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.NoError(t, g.Reconfigure(forcedConfig))
+	require.NoError(t, g.ReconfigureAt(time.Now(), forcedConfig))
 	force(breaker.ForcedOpen)
 	requireAll := func(want string) {
 		t.Helper()
@@ -177,13 +177,13 @@ func TestAGroupIsForcedByHandOverItsConfig(t *testing.T) {
 	}
 	require.Equal(t, breaker.Shadow, g.Get(2).State())
 	force(breaker.ForcedOpen)
-	require.NoError(t, g.Reconfigure(breaker.Config{}))
+	require.NoError(t, g.ReconfigureAt(time.Now(), breaker.Config{}))
 	requireAll(`is forced open$`)
-	require.NoError(t, g.Reconfigure(forcedConfig))
+	require.NoError(t, g.ReconfigureAt(time.Now(), forcedConfig))
 	force("")
 	require.ErrorContains(t, g.Get(2).Run(t.Context(), returnNil), forcedConfig.ForceReason)
 	require.Equal(t, breaker.ForcedClosed, own.State(), "it is forced by hand")
-	require.NoError(t, g.Reconfigure(breaker.Config{}))
+	require.NoError(t, g.ReconfigureAt(time.Now(), breaker.Config{}))
 	require.Equal(t, breaker.ForcedClosed, own.State())
 	require.Equal(t, breaker.Closed, g.Get(2).State())
 	for key := range 10 {

@@ -32,7 +32,7 @@ func TestGroupReconfigureIsForPresentAndFutureMembers(t *testing.T) {
 	require.Equal(t, 3, failuresToOpen(t, g.GetAt(u, "late"), u))
 
 	err := g.ReconfigureAt(u, breaker.Config{MinCalls: -7})
-	require.EqualError(t, err, "breaker: MinCalls is -7, must be at least 1")
+	require.EqualError(t, err, "breaker: Breaker: breaker: MinCalls is -7, must be at least 1")
 	require.Equal(t, 3, failuresToOpen(t, g.GetAt(u, "still"), u), "nothing has changed")
 }
 
@@ -40,7 +40,7 @@ func TestGroupReconfigureReplacesClassify(t *testing.T) {
 	g := newEvictableGroup(4, breaker.Config{})
 	b := g.Get("a")
 	require.Equal(t, breaker.Failure, outcomeOf(bg(), t, b, errDown))
-	require.NoError(t, g.Reconfigure(breaker.Config{Classify: breaker.Accept(errDown)}))
+	require.NoError(t, g.ReconfigureAt(time.Now(), breaker.Config{Classify: breaker.Accept(errDown)}))
 	require.Equal(t, breaker.Success, outcomeOf(bg(), t, b, errDown))
 }
 
@@ -173,4 +173,16 @@ func TestGroupReconfigureForcesPresentAndFutureMembers(t *testing.T) {
 		addKeys(g, u, 10)
 		require.EqualValues(t, 10, g.Stats().Evictions, "%v, then %v", c.old, c.force)
 	}
+}
+
+func TestGroupReconfigureKeepsMaxKeysAndMaxSeries(t *testing.T) {
+	g := breaker.NewGroup[int]("g", breaker.GroupConfig{})
+	g.Get(1)
+	for _, c := range []breaker.GroupConfig{{MaxKeys: 100_001}, {MaxKeys: 99_999}, {MaxSeries: 99}, {MaxSeries: breaker.Off}} {
+		c.Breaker, c.MaxOpen = forcedConfig, 0.5
+		require.EqualError(t, g.Reconfigure(c), "breaker: Reconfigure can change Breaker and MaxOpen; MaxKeys and MaxSeries must be as before")
+		require.Equal(t, breaker.Closed, g.Get(1).State(), "nothing has changed")
+	}
+	require.NoError(t, g.Reconfigure(breaker.GroupConfig{MaxKeys: 100_000, MaxSeries: 100, Breaker: forcedConfig}), "the defaults")
+	require.Equal(t, breaker.ForcedOpen, g.Get(1).State())
 }

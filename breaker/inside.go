@@ -193,6 +193,9 @@ type insideGroup[K comparable] struct{ group *Group[K] }
 // SetGates makes the group one of gates. It must be called before the group is used.
 func (i insideGroup[K]) SetGates(gates friend.GateMaker[K, Breaker]) { i.group.gates = gates }
 
+// CanBecome reports whether the group accepts a valid config for Reconfigure.
+func (i insideGroup[K]) CanBecome(c GroupConfig) bool { return i.group.canBecome(c) }
+
 // Find returns the breaker of a key, or nil if the group does not have the key.
 func (i insideGroup[K]) Find(key K) *Breaker {
 	if m := i.group.members.Get(key); m != nil {

@@ -70,10 +70,10 @@ func TestMaxOpenIsAsItsModel(t *testing.T) {
 				g.Forget(key)
 			case n == 38:
 				share = float64(r.IntN(11)) / 10
-				require.NoError(t, g.SetMaxOpen(share))
+				require.NoError(t, g.reconfigureAt(now, GroupConfig{Breaker: c, MaxOpen: share, MaxKeys: 12}))
 			case n == 39:
 				c.Force = [...]State{"", "", ForcedOpen}[r.IntN(3)]
-				require.NoError(t, g.reconfigureAt(now, c))
+				require.NoError(t, g.reconfigureAt(now, GroupConfig{Breaker: c, MaxOpen: share, MaxKeys: 12}))
 			}
 			checkPlaces(t, g, what)
 		}

@@ -25,7 +25,7 @@ func (s *Set) closeRemoved(next *setup) (err error) {
 	for name, c := range s.setup.groups {
 		if _, stays := next.groups[name]; !stays {
 			c.Gate.Breaker.Force, c.Gate.Breaker.ForceReason = breaker.ForcedOpen, removedText("group", name)
-			err = errors.Join(err, s.groups[name].Reconfigure(c.Gate))
+			err = errors.Join(err, s.groups[name].Reconfigure(c))
 		}
 	}
 	for name, c := range s.setup.limits {

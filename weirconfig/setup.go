@@ -117,7 +117,6 @@ type fixedField[C any] struct {
 var fixedGroupFields = []fixedField[weir.GroupConfig]{
 	{"max_keys", "", func(a, b weir.GroupConfig) bool { return a.MaxKeys != b.MaxKeys }},
 	{"max_series", "", func(a, b weir.GroupConfig) bool { return a.MaxSeries != b.MaxSeries }},
-	{"show_keys", "", func(a, b weir.GroupConfig) bool { return a.ShowKeys != b.ShowKeys }},
 }
 
 var fixedMonitorFields = []fixedField[alert.Config]{

@@ -54,7 +54,7 @@ func (s *Set) update(f *File) error {
 		err = errors.Join(err, gates[name].Reconfigure(c))
 	}
 	for name, c := range next.groups {
-		err = errors.Join(err, groups[name].SetMaxOpen(c.MaxOpen), groups[name].Reconfigure(c.Gate))
+		err = errors.Join(err, groups[name].Reconfigure(c))
 	}
 	for name, c := range next.limits {
 		err = errors.Join(err, limits[name].Reconfigure(c))
