@@ -48,14 +48,13 @@ type Breaker struct {
 
 // New returns a breaker that is closed, or in the state c.Force. The name appears in errors,
 // changes and metrics. New panics with the error of c.Validate if there is one.
-func New(name string, c Config) *Breaker { return NewAt(name, c, time.Now()) }
+func New(name string, c Config) *Breaker { return newAt(name, c, time.Now()) }
 
-// NewAt is New for a breaker that begins at t0 and uses the times given to its At methods, for
-// replays and simulations. If the first time given is before t0 or more than 146 years after it,
-// the breaker begins at that time instead. So a breaker in a package variable can be used with the
-// clock of a test. A time before the newest time is stale: it counts as the newest time, and ends
-// no cooldown and no window.
-func NewAt(name string, c Config, t0 time.Time) *Breaker {
+// newAt is New for a breaker that begins at t0. If the first time given is before t0 or more than
+// 146 years after it, the breaker begins at that time instead. So a breaker in a package variable
+// can be used with the clock of a test. A time before the newest time is stale: it counts as the
+// newest time, and ends no cooldown and no window.
+func newAt(name string, c Config, t0 time.Time) *Breaker {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -171,11 +170,6 @@ func (b *Breaker) State() State {
 	return b.stateAt(b.peekNow())
 }
 
-// StateAt is State at the time t.
-func (b *Breaker) StateAt(t time.Time) State {
-	return b.stateAt(b.peekAt(t))
-}
-
 func (b *Breaker) stateAt(at time.Duration) State {
 	return b.regime.Load().stayAt(at).state
 }
@@ -201,11 +195,6 @@ func (b *Breaker) Tripped() bool {
 // Refused counts the calls refused since the state began, in every state.
 func (b *Breaker) Counts() window.Counts {
 	return b.counts(b.peekNow())
-}
-
-// CountsAt is Counts at the time t.
-func (b *Breaker) CountsAt(t time.Time) window.Counts {
-	return b.counts(b.peekAt(t))
 }
 
 func (b *Breaker) counts(at time.Duration) (c window.Counts) {

@@ -262,7 +262,7 @@
 //   - Failures before the breaker closed do not count after it closed.
 //   - A package variable can be used in bubbles of testing/synctest, in which the clock begins
 //     anew. A breaker whose clock is another one than before starts again as new, but its override
-//     and its totals stay. A stale time for AllowAt never does that, and never ends a cooldown.
+//     and its totals stay.
 //   - If a call panics, it counts as a failure and the panic propagates.
 //   - A call that its caller cancelled is ignored unless it succeeded. A call that an inner
 //     breaker, throttle or limiter refused is ignored, whatever Config.Classify returns.

@@ -17,9 +17,17 @@ func (b *Breaker) AdmitClosedAt(d time.Duration, m *Permit) bool {
 	return inside{}.AdmitClosedAt(b, d, m)
 }
 func (b *Breaker) AdmitAt(t time.Time, m *Permit) error { return inside{}.AdmitAt(b, t, m) }
-func (b *Breaker) CheckAt(t time.Time) error            { return inside{}.CheckAt(b, t) }
-func (b *Breaker) Check() error                         { return inside{}.CheckAt(b, time.Now()) }
-func (b *Breaker) Refuse(reason string) error           { return inside{}.Refuse(b, reason) }
+
+// The methods at a given time, which replays use.
+
+func NewAt(name string, c Config, t0 time.Time) *Breaker { return newAt(name, c, t0) }
+func (b *Breaker) AllowAt(t time.Time) (Permit, error)   { return inside{}.AllowAt(b, t) }
+func (m *Permit) RecordAt(t time.Time, o Outcome) bool   { return inside{}.RecordAt(m, t, o) }
+func (b *Breaker) StateAt(t time.Time) State             { return inside{}.StateAt(b, t) }
+func (b *Breaker) CountsAt(t time.Time) window.Counts    { return inside{}.CountsAt(b, t) }
+func (b *Breaker) CheckAt(t time.Time) error             { return inside{}.CheckAt(b, t) }
+func (b *Breaker) Check() error                          { return inside{}.CheckAt(b, time.Now()) }
+func (b *Breaker) Refuse(reason string) error            { return inside{}.Refuse(b, reason) }
 
 // AfterOpen calls f when a gate would interrupt a call that waits, because the breaker has opened.
 func (b *Breaker) AfterOpen(f func()) (stop func() bool) {

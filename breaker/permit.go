@@ -58,13 +58,6 @@ func (b *Breaker) Allow() (m Permit, err error) {
 	return
 }
 
-// AllowAt is Allow at the time t.
-func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
-	at := b.at(t)
-	err = b.allow(&m, b.regime.Load(), at)
-	return
-}
-
 // unknownContext is nil: the context of a call whose outcome is recorded by Record.
 var unknownContext context.Context
 
@@ -74,11 +67,6 @@ var unknownContext context.Context
 // ended. Any goroutine may call Record.
 func (m *Permit) Record(o Outcome) bool {
 	return m.markUsed() && m.breaker.record(unknownContext, m, o, unread, nil)
-}
-
-// RecordAt is Record at the time t.
-func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
-	return m.markUsed() && m.breaker.record(unknownContext, m, o, m.breaker.at(t), nil)
 }
 
 // Done records the outcome of a call that was made with ctx and returned err, and reports whether

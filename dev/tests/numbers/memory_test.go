@@ -37,9 +37,9 @@ var objects = []object{
 	{"`window.View` of 60 buckets", 4500, func() any { return window.NewView(window.Config{Buckets: 60}) }},
 	{"`breaker.Breaker`", 3100, func() any { return breaker.New("b", breaker.Config{}) }},
 	{"`breaker.Breaker` with Latency", 39_000, func() any {
-		b := breaker.NewAt("b", breaker.Config{Buckets: 12, Latency: true}, t0)
-		p, _ := b.AllowAt(t0)
-		p.RecordAt(t0, breaker.Success)
+		b := breaker.New("b", breaker.Config{Buckets: 12, Latency: true})
+		p, _ := b.Allow()
+		p.Record(breaker.Success)
 		return b
 	}},
 	{"`breaker.Breaker` in shadow mode", 6500, func() any { return breaker.New("b", breaker.Config{Force: breaker.Shadow}) }},
