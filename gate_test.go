@@ -103,8 +103,8 @@ func TestRefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 			require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 		}
 		require.Equal(t, 3, g.Limiter().Take(0).Remaining)
-		require.True(t, first.Record(breaker.Success))
-		require.True(t, second.Record(breaker.Success))
+		require.True(t, first.Record(bg(), nil, breaker.Success))
+		require.True(t, second.Record(bg(), nil, breaker.Success))
 		require.NoError(t, g.Run(bg(), succeed))
 		require.Equal(t, breaker.Closed, g.Breaker().State())
 	})
@@ -164,10 +164,10 @@ func TestAllowOverTheLimitReturnsNoPermit(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	permit, err := g.Allow(t.Context())
 	require.NoError(t, err)
-	require.True(t, permit.Record(breaker.Success))
+	require.True(t, permit.Record(bg(), nil, breaker.Success))
 	permit, err = g.Allow(t.Context())
 	require.ErrorIs(t, err, limiter.ErrLimited)
-	require.False(t, permit.Record(breaker.Success))
+	require.False(t, permit.Record(bg(), nil, breaker.Success))
 	require.EqualValues(t, 1, g.Totals().Successes)
 }
 
@@ -533,7 +533,7 @@ var verbs = map[string]func(ctx context.Context, g *weir.Gate, call func()) erro
 		permit, err := g.Allow(ctx)
 		if err == nil {
 			call()
-			permit.Record(breaker.Success)
+			permit.Record(bg(), nil, breaker.Success)
 		}
 		return err
 	},
@@ -613,7 +613,7 @@ func useEverything(g *guarded) {
 			permit.Done(bg(), nil)
 		}
 		if permit, refund, err := gate.Reserve(bg()); err == nil {
-			permit.Record(breaker.Ignored)
+			permit.Record(bg(), nil, breaker.Ignored)
 			refund()
 		}
 		_, _, _, _ = gate.Admissions(), gate.Explain(), gate.Latency(), gate.LifetimeLatency()
@@ -879,7 +879,7 @@ func BenchmarkGateHopeless(b *testing.B) {
 	for range 100 {
 		permit, _ := g.Allow(ctx)
 		<-time.After(2 * time.Millisecond) // a benchmark runs in real time
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 	}
 	b.Run("refused", func(b *testing.B) {
 		b.ReportAllocs()

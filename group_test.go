@@ -207,7 +207,7 @@ func TestAGateThatHasLeftItsGroup(t *testing.T) {
 					require.ErrorIs(t, gate.Run(t.Context(), succeed), inflight.ErrFull)
 				}
 				for i := range permits {
-					permits[i].Record(breaker.Success)
+					permits[i].Record(bg(), nil, breaker.Success)
 				}
 				for range 11 {
 					_ = kept.Run(t.Context(), succeed)
@@ -349,8 +349,8 @@ func TestKeysWithoutRoomShareTheirSlots(t *testing.T) {
 func TestAKeyThatGetsRoomKeepsItsBound(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		for _, end := range []func(*weir.Permit){
-			func(p *weir.Permit) { p.Record(breaker.Success) },
-			func(p *weir.Permit) { p.Record(breaker.Ignored) },
+			func(p *weir.Permit) { p.Record(bg(), nil, breaker.Success) },
+			func(p *weir.Permit) { p.Record(bg(), nil, breaker.Ignored) },
 			func(p *weir.Permit) { *p = weir.Permit{} }, // a forgotten permit
 		} {
 			g := hosts(weir.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Gate: c})
@@ -444,7 +444,7 @@ func TestAWaitingCallGetsASlotOfItsOwnBound(t *testing.T) {
 		synctest.Wait()
 		require.True(t, g.Forget("a"))
 		require.NoError(t, g.Get("b").Run(bg(), succeed), "it has room, and none of its calls is in flight")
-		stranger.Record(breaker.Success)
+		stranger.Record(bg(), nil, breaker.Success)
 		require.NoError(t, <-got)
 		require.Zero(t, callsInFlight(g))
 	})
@@ -497,7 +497,7 @@ func TestForgetMovesWaitersToTheNewSlots(t *testing.T) {
 		require.NoError(t, <-got)
 		require.Equal(t, time.Second, time.Since(began))
 		require.Zero(t, callsInFlight(g))
-		permit.Record(breaker.Success) // releases one of the old slots
+		permit.Record(bg(), nil, breaker.Success) // releases one of the old slots
 		require.Zero(t, callsInFlight(g))
 		require.NoError(t, old.Run(bg(), succeed))
 	})
@@ -666,7 +666,7 @@ func TestACallThatWaitsInAGateThatHasLeft(t *testing.T) {
 		require.NoError(t, g.ReconfigureGates(weir.Config{}))
 		require.NoError(t, <-done)
 		require.Zero(t, time.Since(began))
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 	})
 }
 

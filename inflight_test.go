@@ -71,7 +71,7 @@ var callForms = map[string]func(ctx context.Context, g *weir.Gate, fn func(conte
 		if err != nil {
 			return err
 		}
-		defer permit.Record(breaker.Failure)
+		defer permit.Record(bg(), nil, breaker.Failure)
 		err = fn(ctx)
 		permit.Done(ctx, err)
 		return err
@@ -89,8 +89,8 @@ var callForms = map[string]func(ctx context.Context, g *weir.Gate, fn func(conte
 			return err
 		}
 		defer func() {
-			permit.Record(breaker.Ignored)
-			permit.Record(breaker.Ignored)
+			permit.Record(bg(), nil, breaker.Ignored)
+			permit.Record(bg(), nil, breaker.Ignored)
 			refund()
 		}()
 		return fn(ctx)
@@ -190,7 +190,7 @@ func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
 			time.Sleep(time.Millisecond) // for cleanups
 		}
 		require.Equal(t, 1, callsInFlight(g), "%s: the permit is in use", kind)
-		require.True(t, permit.Record(breaker.Success), kind)
+		require.True(t, permit.Record(bg(), nil, breaker.Success), kind)
 		runtime.GC()
 		require.NoError(t, g.Run(bg(), succeed), kind)
 		require.Zero(t, callsInFlight(g), kind)
@@ -207,7 +207,7 @@ func TestABreakerThatRefusesLateReturnsTheSlot(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 		require.Equal(t, 1, callsInFlight(g))
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 		require.Zero(t, callsInFlight(g))
 	})
 }
@@ -260,7 +260,7 @@ func TestSlotsInShadowMode(t *testing.T) {
 				require.NoError(t, g.Run(bg(), succeed))
 				permit, err := g.Allow(bg())
 				require.NoError(t, err)
-				permit.Record(breaker.Success)
+				permit.Record(bg(), nil, breaker.Success)
 				require.Equal(t, 1, slots.InFlight())
 				return nil
 			}))
@@ -288,7 +288,7 @@ func TestCallsWithASlotAllocateNothing(t *testing.T) {
 		_ = taken.Run(ctx, succeed)
 		require.Zero(t, testing.AllocsPerRun(1000, func() { _ = taken.Run(ctx, succeed) }), "refused")
 	})
-	permit.Record(breaker.Success)
+	permit.Record(bg(), nil, breaker.Success)
 }
 
 // A group of breakers asks the gate of a member whether its calls hold slots.
@@ -317,7 +317,7 @@ func occupiedGate(t *testing.T, c weir.Config) (g *weir.Gate, release func()) {
 	g = weir.New("g", c)
 	permit, err := g.Allow(bg())
 	require.NoError(t, err)
-	return g, func() { permit.Record(breaker.Success) }
+	return g, func() { permit.Record(bg(), nil, breaker.Success) }
 }
 
 func TestWaitersGetSlotsInOrderOfArrival(t *testing.T) {
@@ -848,7 +848,7 @@ func TestAUsedPermitIsNotReleasedAgain(t *testing.T) {
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
 		if i%2 == 0 {
-			require.True(t, permit.Record(breaker.Success))
+			require.True(t, permit.Record(bg(), nil, breaker.Success))
 		} else {
 			require.True(t, permit.Done(bg(), nil))
 		}
@@ -861,7 +861,7 @@ func TestAUsedPermitIsNotReleasedAgain(t *testing.T) {
 	require.NoError(t, err)
 	_, err = g.Allow(bg())
 	require.ErrorIs(t, err, weir.ErrRefused)
-	permit.Record(breaker.Success)
+	permit.Record(bg(), nil, breaker.Success)
 	require.NoError(t, g.Run(bg(), succeed))
 	require.Zero(t, callsInFlight(g))
 }
@@ -899,14 +899,14 @@ func TestAPermitIsUsedOnce(t *testing.T) {
 		g := weir.New("g", c)
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
-		require.True(t, permit.DoneAs(bg(), errDown, breaker.Failure))
-		require.False(t, permit.Record(breaker.Success))
+		require.True(t, permit.Record(bg(), errDown, breaker.Failure))
+		require.False(t, permit.Record(bg(), nil, breaker.Success))
 		require.False(t, permit.Done(bg(), nil))
-		require.False(t, permit.DoneAs(bg(), nil, breaker.Success))
+		require.False(t, permit.Record(bg(), nil, breaker.Success))
 		require.Panics(t, func() { _ = permit.Run(bg(), succeed) })
 		require.EqualValues(t, 1, g.Totals().Calls())
 		require.Panics(t, func() { _ = new(weir.Permit).Run(bg(), succeed) })
-		require.False(t, new(weir.Permit).Record(breaker.Success))
+		require.False(t, new(weir.Permit).Record(bg(), nil, breaker.Success))
 	}
 }
 
@@ -928,9 +928,9 @@ func TestTheSlotIsFreeWhenTheBreakerChanges(t *testing.T) {
 		"DoResult": func(g *weir.Gate) {
 			_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { return 503, nil }, byStatus)
 		},
-		"Record": allow(func(p *weir.Permit) { p.Record(breaker.Failure) }),
+		"Record": allow(func(p *weir.Permit) { p.Record(bg(), nil, breaker.Failure) }),
 		"Done":   allow(func(p *weir.Permit) { p.Done(bg(), errDown) }),
-		"DoneAs": allow(func(p *weir.Permit) { p.DoneAs(bg(), errDown, breaker.Failure) }),
+		"DoneAs": allow(func(p *weir.Permit) { p.Record(bg(), errDown, breaker.Failure) }),
 	} {
 		withBothBounds(t, func(t *testing.T, c weir.Config) {
 			var g *weir.Gate

@@ -204,7 +204,7 @@ func TestReserveCanGiveItsTokensBack(t *testing.T) {
 	for range 5 {
 		permit, refund, err := j.Reserve(ctx)
 		require.NoError(t, err)
-		permit.Record(breaker.Ignored)
+		permit.Record(bg(), nil, breaker.Ignored)
 		refund()
 		refund()
 	}
@@ -212,7 +212,7 @@ func TestReserveCanGiveItsTokensBack(t *testing.T) {
 	g := weir.Join("late", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: lateRemote{j.remote, cancel}})
 	permit, refund, err := g.Reserve(ctx)
 	require.NoError(t, err)
-	permit.Record(breaker.Ignored)
+	permit.Record(bg(), nil, breaker.Ignored)
 	refund()
 	require.Equal(t, [2]int{5, 3}, j.left())
 
@@ -361,18 +361,18 @@ func TestThrottleRecordsEachCallOnce(t *testing.T) {
 		},
 		"Record": func(g *weir.Gate) {
 			p, _ := g.Allow(bg())
-			p.Record(breaker.Failure)
-			p.Record(breaker.Success)
+			p.Record(bg(), nil, breaker.Failure)
+			p.Record(bg(), nil, breaker.Success)
 		},
 		"Done": func(g *weir.Gate) {
 			p, _ := g.Allow(bg())
-			defer p.Record(breaker.Success)
+			defer p.Record(bg(), nil, breaker.Success)
 			p.Done(bg(), errDown)
 		},
 		"late, as the breaker was reset": func(g *weir.Gate) {
 			p, _ := g.Allow(bg())
 			g.Breaker().Force(breaker.ForcedOpen, "")
-			p.Record(breaker.Failure)
+			p.Record(bg(), nil, breaker.Failure)
 		},
 	} {
 		for _, l := range []limiter.Limiter{nil, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)})} {
@@ -400,7 +400,7 @@ func TestGateWithAThrottleAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, func() { _ = g.Run(bg(), fail) }))
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		if p, err := g.Allow(bg()); err == nil {
-			p.Record(breaker.Success)
+			p.Record(bg(), nil, breaker.Success)
 		}
 	}))
 }

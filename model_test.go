@@ -307,7 +307,7 @@ func (m *gateModel) reserve(key int) {
 			return
 		}
 		time.Sleep(later)
-		permit.Record(breaker.Ignored)
+		permit.Record(bg(), nil, breaker.Ignored)
 		refund()
 	}()
 }

@@ -42,7 +42,7 @@ func occupySlots(t *testing.T, g *weir.Gate, n int) (k int, release func()) {
 	}
 	return len(permits), func() {
 		for _, p := range permits {
-			p.Record(breaker.Success)
+			p.Record(bg(), nil, breaker.Success)
 		}
 	}
 }
@@ -343,7 +343,7 @@ func TestCallsThatWaitContinueWithTheNewConfig(t *testing.T) {
 					require.InDelta(t, c.took[i].Seconds(), took[i].Seconds(), 1e-6, "call %d", i)
 				}
 				require.Zero(t, g.Admissions().Waiting)
-				permit.Record(breaker.Success)
+				permit.Record(bg(), nil, breaker.Success)
 			})
 		})
 	}
@@ -381,7 +381,7 @@ func TestACallThatWaitsAnewKeepsNoToken(t *testing.T) {
 		_, made := wait()
 		require.Equal(t, 3, made)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "each has taken one token")
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 	})
 }
 
@@ -420,7 +420,7 @@ func TestACancelledCallLeavesAfterReconfigure(t *testing.T) {
 		require.EqualValues(t, 1, g.Admissions().Waiting)
 		cancel()
 		all.Wait()
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "it gave the token back")
 		require.Equal(t, limiter.Stats{Allowed: 1, Cancelled: 1}, g.Admissions())
 	})

@@ -141,7 +141,7 @@ func TestHoldOfAWholeGroup(t *testing.T) {
 			for _, key := range []string{"known", "new", "other", "fourth"} {
 				for _, g := range []*weir.Group[string]{hosts, free} {
 					if permit, err := g.Get(key).Allow(t.Context()); err == nil {
-						permit.Record(breaker.Success)
+						permit.Record(t.Context(), nil, breaker.Success)
 						n++
 					}
 				}
@@ -180,7 +180,7 @@ func TestForceOfAGroupIsCompleteUnderLoad(t *testing.T) {
 				default:
 				}
 				if permit, err := hosts.Get(strconv.Itoa(caller*1000 + i%100)).Allow(t.Context()); err == nil {
-					permit.Record(breaker.Ignored)
+					permit.Record(t.Context(), nil, breaker.Ignored)
 				}
 			}
 		})
@@ -196,7 +196,7 @@ func TestForceOfAGroupIsCompleteUnderLoad(t *testing.T) {
 		for i := range 80 {
 			permit, err := hosts.Get(strconv.Itoa(round*10 + i)).Allow(t.Context())
 			require.NoError(t, err)
-			permit.Record(breaker.Ignored)
+			permit.Record(t.Context(), nil, breaker.Ignored)
 		}
 	}
 	close(stop)

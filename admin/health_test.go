@@ -143,7 +143,7 @@ func TestDrainIsNotReadyThenStopsThenWaitsForCalls(t *testing.T) {
 			require.Equal(t, 503, status)
 			require.Equal(t, []string{"the program is shutting down"}, got.Causes)
 		})
-		time.AfterFunc(3*time.Second+time.Millisecond, func() { permit.Record(breaker.Success) })
+		time.AfterFunc(3*time.Second+time.Millisecond, func() { permit.Record(t.Context(), nil, breaker.Success) })
 		stopped := time.Duration(0)
 		err = h.Drain(t.Context(), func(context.Context) error {
 			stopped = time.Since(start)

@@ -40,7 +40,7 @@ func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 					require.Equal(t, 429, status)
 				}
 				if permit, err := hosts.Get(0).Allow(t.Context()); err == nil {
-					permit.Record(breaker.Success)
+					permit.Record(t.Context(), nil, breaker.Success)
 				}
 				k.send("GET", "/members?name=hosts", "", as)
 			}

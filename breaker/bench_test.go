@@ -62,7 +62,7 @@ func BenchmarkAllowRecord(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p, err := br.Allow()
-		if err != nil || !p.Record(breaker.Success) {
+		if err != nil || !p.Record(bg(), nil, breaker.Success) {
 			b.Fatal("refused")
 		}
 	}

@@ -176,7 +176,7 @@ func TestOpenErrorSaysWhyAndUntilWhen(t *testing.T) {
 		require.Equal(t, `breaker "payments" is half-open and all its probes are in flight (failure rate 100% of 20 calls, limit 50%)`, err.Error())
 		time.Sleep(time.Minute)
 		require.Equal(t, time.Millisecond, e.RetryAfter(), "it has passed")
-		require.True(t, probes[0].Record(breaker.Success))
+		require.True(t, probes[0].Record(bg(), nil, breaker.Success))
 	})
 }
 

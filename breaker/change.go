@@ -45,9 +45,8 @@ type Change struct {
 }
 
 // Context returns a context with the values of the context of the call whose result caused the
-// transition, such as its trace. It is never cancelled. If no call caused the transition, or the
-// call was recorded by Permit.Record, which has no context, Context returns context.Background.
-// LogChanges logs with it.
+// transition, such as its trace. It is never cancelled. If no call caused the transition, Context
+// returns context.Background. LogChanges logs with it.
 func (c Change) Context() context.Context {
 	if c.ctx == nil {
 		return context.Background()

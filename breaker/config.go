@@ -144,10 +144,9 @@ type Config struct {
 	KeepFailures int
 	// DescribeFailure may change what is kept of a failed call, such as add the trace ID of ctx as
 	// Note, or clear a Message that has secrets. f has Kind and Message, but not Time and Duration.
-	// err is nil if the call did not return, or returned a value that is a failure. DescribeFailure
-	// is not called for outcomes that Permit.Record records, which come without ctx and error. It
-	// runs outside all locks. A panic is recovered: then f is kept without Message and Note.
-	// Default none.
+	// err is nil if the call did not return, or Permit.Record or the value that it returned says
+	// that it failed. DescribeFailure runs outside all locks. A panic is recovered: then f is kept
+	// without Message and Note. Default none.
 	DescribeFailure func(ctx context.Context, err error, f *FailedCall)
 
 	// Trace returns the IDs of the trace and the span of a call, in hexadecimal digits, or "" if

@@ -52,7 +52,7 @@ func TestARecordedFailureCountsAfterADeadlineThatIsTooShort(t *testing.T) {
 				return err
 			}
 			if err = fn(ctx); err != nil {
-				permit.DoneAs(ctx, err, breaker.Failure)
+				permit.Record(ctx, err, breaker.Failure)
 			}
 			permit.Done(ctx, err)
 			return err

@@ -19,7 +19,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer permit.Record(breaker.Failure) // counts only after a panic or a return before Done
+//	defer permit.Record(ctx, nil, breaker.Failure) // counts only if Done is not called
 //	err = send(ctx)
 //	permit.Done(ctx, err)
 //

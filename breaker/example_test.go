@@ -58,7 +58,7 @@ func ExamplePermit() {
 		if err != nil {
 			return err
 		}
-		defer permit.Record(breaker.Failure) // counts only after a panic, or a return before Done
+		defer permit.Record(ctx, nil, breaker.Failure) // counts only if Done is not called
 		if err := open(); err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func ExampleOutcome() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(permit.Record(breaker.Ignored), b.Counts().Ignored, b.Counts().Calls())
+	fmt.Println(permit.Record(context.Background(), nil, breaker.Ignored), b.Counts().Ignored, b.Counts().Calls())
 	// Output: true 1 0
 }
 
@@ -145,7 +145,7 @@ func ExamplePermit_Record_late() {
 		return
 	}
 	b.Force(breaker.ForcedClosed, "")
-	fmt.Println(late.Record(breaker.Failure), b.Totals().Calls())
+	fmt.Println(late.Record(context.Background(), nil, breaker.Failure), b.Totals().Calls())
 	// Output: false 0
 }
 

@@ -98,6 +98,12 @@ func (c Change) Seq() uint64    { return c.seq }
 func (c Change) Origin() string { return c.origin }
 func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }
 
+// WithoutContext returns c without the context of a call.
+func (c Change) WithoutContext() Change {
+	c.ctx = nil
+	return c
+}
+
 // WithSeq returns c with a different number.
 func (c Change) WithSeq(n uint64) Change {
 	c.seq = n

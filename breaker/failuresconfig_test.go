@@ -26,7 +26,7 @@ func TestDescribeFailureAddsAndRemovesTexts(t *testing.T) {
 		case err != nil && err.Error() == "panics":
 			f.Message = "half done"
 			panic("describe")
-		case err == nil:
+		case err == nil && f.Kind == "result":
 			f.Kind, f.Note = long, long
 		case trace != nil:
 			f.Message, f.Note = "", "trace "+trace.(string)
@@ -42,7 +42,7 @@ func TestDescribeFailureAddsAndRemovesTexts(t *testing.T) {
 	call(bg(), errors.New("panics"), breaker.Failure)
 	call(bg(), nil, breaker.Failure)
 	p, _ := b.Allow()
-	p.Record(breaker.Failure)
+	p.Record(context.WithValue(bg(), traceKey{}, "4bf9"), nil, breaker.Failure)
 	list := refusal(t, b).LastFailures
 	for i := range list {
 		list[i].Time, list[i].Duration = time.Time{}, 0
@@ -52,7 +52,7 @@ func TestDescribeFailureAddsAndRemovesTexts(t *testing.T) {
 		{Kind: "error", Message: "no trace"},
 		{Kind: "error"},
 		{Kind: long[:100], Note: long[:200]},
-		{Kind: "recorded"},
+		{Kind: "recorded", Note: "trace 4bf9"},
 	}, list)
 }
 

@@ -25,7 +25,7 @@ func TestForcedOpenRefusesAllCallsForItsReason(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.Reconfigure(forcedConfig))
 	requireForcedOpen(t, b, "maintenance until 18:00")
-	permit.Record(breaker.Success) // a call in flight ends
+	permit.Record(bg(), nil, breaker.Success) // a call in flight ends
 
 	require.NoError(t, b.Reconfigure(breaker.Config{Force: breaker.ForcedOpen, ForceReason: "moved"}))
 	requireForcedOpen(t, b, "moved")

@@ -178,7 +178,7 @@ func TestDoneCountsOnceAndByItsOutcome(t *testing.T) {
 		p := holdPermits(t, b, 1)[0]
 		require.True(t, p.Done(c.ctx, c.err), name)
 		require.False(t, p.Done(c.ctx, c.err), "%s: it is used up", name)
-		require.False(t, p.Record(breaker.Failure), "%s: it is used up", name)
+		require.False(t, p.Record(bg(), nil, breaker.Failure), "%s: it is used up", name)
 		require.Equal(t, c.want, withoutTotalStreak(b.Totals()), name)
 	}
 	var none breaker.Permit

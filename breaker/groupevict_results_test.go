@@ -78,15 +78,15 @@ func TestAMemberCountsItsCallsInFlight(t *testing.T) {
 	second, err := b.Allow()
 	require.NoError(t, err)
 	requireActive(2)
-	require.True(t, first.Record(breaker.Failure)) // opens it
-	require.False(t, first.Record(breaker.Failure))
+	require.True(t, first.Record(bg(), nil, breaker.Failure)) // opens it
+	require.False(t, first.Record(bg(), nil, breaker.Failure))
 	requireActive(1)
 	probe, err := b.Allow()
 	require.NoError(t, err)
 	requireActive(2)
-	require.False(t, second.Record(breaker.Success), "is late")
+	require.False(t, second.Record(bg(), nil, breaker.Success), "is late")
 	requireActive(1)
 	require.Panics(t, func() { _ = b.Run(bg(), func(ctx) error { panic("x") }) })
-	probe.Record(breaker.Success)
+	probe.Record(bg(), nil, breaker.Success)
 	requireActive(0)
 }

@@ -375,7 +375,7 @@ func TestProbesWithoutAResultBlockNothing(t *testing.T) {
 		"a verdict that is none": func(b *breaker.Breaker) {
 			p, err := b.Allow()
 			if err == nil {
-				p.Record(breaker.Ignored)
+				p.Record(bg(), nil, breaker.Ignored)
 			}
 		},
 	}
@@ -413,7 +413,7 @@ func TestAtMostProbesAreInFlight(t *testing.T) {
 		require.Equal(t, int64(3), b.StatsNow().Abandoned)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
 		// A probe whose slot was reused still counts, but releases no slot.
-		require.True(t, held[0].Record(breaker.Ignored))
+		require.True(t, held[0].Record(bg(), nil, breaker.Ignored))
 		requireRefused(t, b)
 	})
 }
@@ -426,7 +426,7 @@ func TestNoMoreProbesAreMadeThanTheDecisionNeeds(t *testing.T) {
 		last := holdPermits(t, b, 1)
 		requireRefused(t, b)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
-		require.True(t, last[0].Record(breaker.Ignored), "no verdict: the place is free again")
+		require.True(t, last[0].Record(bg(), nil, breaker.Ignored), "no verdict: the place is free again")
 		run(t, b, 1, succeed)
 		require.Equal(t, breaker.Closed, b.State())
 	})

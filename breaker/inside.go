@@ -190,7 +190,7 @@ func (inside) AllowAt(b *Breaker, t time.Time) (m Permit, err error) {
 }
 
 func (inside) RecordAt(m *Permit, t time.Time, o Outcome) bool {
-	return m.markUsed() && m.breaker.record(unknownContext, m, o, m.breaker.at(t), nil)
+	return m.markUsed() && m.recordDescribed(context.Background(), nil, o, m.breaker.at(t), kindRecorded)
 }
 
 func (inside) StateAt(b *Breaker, t time.Time) State          { return b.stateAt(b.peekAt(t)) }

@@ -48,12 +48,12 @@ func (c *modelCallers) callByPermit(rnd *rand.Rand) {
 	}
 	o := c.outcome(rnd)
 	modelDelay(rnd)
-	if p.Record(o) {
+	if p.Record(bg(), nil, o) {
 		c.counted[o].Add(1)
 	} else {
 		c.uncounted.Add(1)
 	}
-	if rnd.IntN(20) == 0 && p.Record(breaker.Failure) {
+	if rnd.IntN(20) == 0 && p.Record(bg(), nil, breaker.Failure) {
 		panic("a permit counted twice")
 	}
 }

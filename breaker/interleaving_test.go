@@ -121,7 +121,7 @@ func (c *probesInFlight) makeCall(t *testing.T, b *breaker.Breaker, rnd *rand.Ra
 	if rnd.IntN(4) == 0 {
 		o = breaker.Ignored
 	}
-	p.Record(o)
+	p.Record(bg(), nil, o)
 }
 
 // TestNeverMoreProbesThanSlotsHoweverCallsInterleave uses a breaker that is never closed, so that

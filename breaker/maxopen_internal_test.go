@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -130,7 +131,7 @@ func TestConcurrentOpeningsKeepTheBound(t *testing.T) {
 				for range 3000 {
 					b := g.Get(r.IntN(100))
 					if p, err := b.Allow(); err == nil {
-						p.Record(Outcome(r.IntN(2)))
+						p.Record(context.Background(), nil, Outcome(r.IntN(2)))
 					}
 					if byHand {
 						actByHand(g, b, r)

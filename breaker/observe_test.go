@@ -46,9 +46,9 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 		run(t, b, 3, succeed)
 		failing := holdPermits(t, b, 1)
 		early := holdPermits(t, b, 2)
-		failing[0].Record(breaker.Failure)
+		failing[0].Record(bg(), nil, breaker.Failure)
 		requireRefused(t, b)
-		early[0].Record(breaker.Success)
+		early[0].Record(bg(), nil, breaker.Success)
 		time.Sleep(3 * time.Second)
 		changed := map[string]float64{
 			"state closed": 0, "state open": 1, "transitions open": 1, "state_time closed": 2, "state_time open": 3,

@@ -17,7 +17,7 @@ import (
 //	if err != nil {
 //		return err
 //	}
-//	defer permit.Record(breaker.Failure)
+//	defer permit.Record(ctx, nil, breaker.Failure)
 //	err = send(ctx)
 //	permit.Done(ctx, err)
 //
@@ -58,21 +58,14 @@ func (b *Breaker) Allow() (m Permit, err error) {
 	return
 }
 
-// unknownContext is nil: the context of a call whose outcome is recorded by Record.
-var unknownContext context.Context
-
-// Record records the outcome of the call and reports whether it counted. It does not count if the
-// permit is used up, if the breaker is Disabled, or if the state in which the permit was acquired
-// has ended. The metric weir.breaker.late_results counts results that come after their state has
-// ended. Any goroutine may call Record.
-func (m *Permit) Record(o Outcome) bool {
-	return m.markUsed() && m.breaker.record(unknownContext, m, o, unread, nil)
-}
-
 // Done records the outcome of a call that was made with ctx and returned err, and reports whether
-// it counted, as Record does. Config.Classify returns the outcome. If the call is a failure and err
-// has a method RetryAfter, Done passes its result to SetRetryAfter. Call Done before you cancel
-// ctx: errors under a cancelled context are ignored. Do not defer Done: see [Permit].
+// it counted. Config.Classify returns the outcome. If the call is a failure and err has a method
+// RetryAfter, Done passes its result to SetRetryAfter. Call Done before you cancel ctx: errors
+// under a cancelled context are ignored. Do not defer Done: see [Permit].
+//
+// The outcome does not count if the permit is used up, if the breaker is Disabled, or if the state
+// in which the permit was acquired has ended. The metric weir.breaker.late_results counts results
+// that come after their state has ended. Any goroutine may call Done or Record.
 func (m *Permit) Done(ctx context.Context, err error) bool {
 	if !m.markUsed() {
 		return false
@@ -81,13 +74,14 @@ func (m *Permit) Done(ctx context.Context, err error) bool {
 	return m.finish(ctx, &err, m.issuer.rules.config.Classify)
 }
 
-// DoneAs is like Done, but for a caller that has decided the outcome itself. Config.Classify is not
-// asked. err is used only for LastFailures.
-func (m *Permit) DoneAs(ctx context.Context, err error, o Outcome) bool {
+// Record is like Done, but for a caller that has decided the outcome itself: Config.Classify is not
+// asked, and a deadline that says nothing counts too. err, which may be nil, is used only for
+// LastFailures. Record may be deferred: see [Permit].
+func (m *Permit) Record(ctx context.Context, err error, o Outcome) bool {
 	if !m.markUsed() {
 		return false
 	}
-	return m.recordDescribed(ctx, err, o, unread, kindResult)
+	return m.recordDescribed(ctx, err, o, unread, kindRecorded)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call

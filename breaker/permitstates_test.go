@@ -37,8 +37,8 @@ var callEndings = map[string]func(b *breaker.Breaker, during func()){
 	"Record": func(b *breaker.Breaker, during func()) {
 		if p, err := b.Allow(); err == nil {
 			during()
-			p.Record(breaker.Failure)
-			p.Record(breaker.Failure) // does not count again
+			p.Record(bg(), nil, breaker.Failure)
+			p.Record(bg(), nil, breaker.Failure) // does not count again
 		}
 	},
 	"Done": func(b *breaker.Breaker, during func()) {
@@ -51,7 +51,7 @@ var callEndings = map[string]func(b *breaker.Breaker, during func()){
 		var p breaker.Permit
 		if b.Admit(&p) == nil {
 			during()
-			p.Record(breaker.Failure)
+			p.Record(bg(), nil, breaker.Failure)
 		}
 	},
 }
@@ -127,7 +127,7 @@ func TestAfterOpenIsCalledForEveryWayToOpen(t *testing.T) {
 		"a probe":            {c, half, func(b *breaker.Breaker) { _ = b.Run(bg(), fail) }},
 		"a release":          {c, under, func(b *breaker.Breaker) { b.Release() }},
 		"another config": {breaker.Config{MinCalls: 2, Probes: 2}, half, func(b *breaker.Breaker) {
-			probe(b).Record(breaker.Failure)
+			probe(b).Record(bg(), nil, breaker.Failure)
 			require.NoError(t, b.Reconfigure(c))
 		}},
 		"a half-open time that is over": {brief, half, func(b *breaker.Breaker) {

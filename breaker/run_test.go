@@ -18,7 +18,7 @@ func recordMinutely(t *testing.T, b *breaker.Breaker, n int, o breaker.Outcome) 
 	for range n {
 		p, err := b.Allow()
 		require.NoError(t, err)
-		require.True(t, p.Record(o))
+		require.True(t, p.Record(bg(), nil, o))
 		time.Sleep(time.Minute)
 	}
 }

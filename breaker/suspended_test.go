@@ -147,7 +147,7 @@ func TestDeadlinesInAStorm(t *testing.T) {
 				case 3, 4:
 					p.Done(ctx, context.DeadlineExceeded)
 				default:
-					p.DoneAs(ctx, context.DeadlineExceeded, breaker.Failure)
+					p.Record(ctx, context.DeadlineExceeded, breaker.Failure)
 				}
 				cancel()
 				if r.IntN(100) == 0 {

@@ -27,7 +27,7 @@ func TestTrippedHoldsFromTheOpeningUntilTheBreakerIsClosed(t *testing.T) {
 		p, err := b.Allow()
 		require.NoError(t, err)
 		require.True(t, b.Tripped(), "half-open, and a probe is out")
-		p.Record(breaker.Success)
+		p.Record(bg(), nil, breaker.Success)
 		require.False(t, b.Tripped(), "closed")
 	})
 }

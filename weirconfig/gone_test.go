@@ -73,7 +73,7 @@ func TestAFullGroupThatIsGoneRefusesEveryKey(t *testing.T) {
 		for _, key := range []string{"a", "b", "c", "d"} {
 			permit, err := tenants.Get(key).Allow(t.Context()) // so no key is evicted
 			require.NoError(t, err)
-			defer permit.Record(breaker.Success)
+			defer permit.Record(t.Context(), nil, breaker.Success)
 		}
 		require.NoError(t, tenants.Get("without room").Run(t.Context(), succeed))
 		waiter := make(chan error, 1)

@@ -31,7 +31,7 @@ func TestFunctionsOfABreaker(t *testing.T) {
 	require.Equal(t, breaker.Failure, o)
 	require.False(t, expired)
 	require.True(t, hooks.Record(t.Context(), &p, context.DeadlineExceeded, o, at, true))
-	require.False(t, p.Record(breaker.Success), "the permit is used up")
+	require.False(t, p.Record(t.Context(), nil, breaker.Success), "the permit is used up")
 	require.Equal(t, int64(1), b.Totals().Failures)
 	require.Nil(t, hooks.Gate(b), "b is not in a group")
 

@@ -1,6 +1,7 @@
 package numbers
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -77,7 +78,7 @@ func probeTimes(c breaker.Config, n int) (at, gaps []time.Duration) {
 				gaps = append(gaps, since-totalGap(gaps))
 				at = append(at, since)
 			}
-			permit.Record(breaker.Failure)
+			permit.Record(context.Background(), nil, breaker.Failure)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -109,7 +110,7 @@ func opensAfter(t *testing.T, c breaker.Config, every time.Duration) (took time.
 		call := func(o breaker.Outcome) bool {
 			permit, err := b.Allow()
 			if err == nil {
-				permit.Record(o)
+				permit.Record(context.Background(), nil, o)
 			}
 			time.Sleep(every)
 			return err == nil

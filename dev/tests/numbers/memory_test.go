@@ -1,6 +1,7 @@
 package numbers
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -39,7 +40,7 @@ var objects = []object{
 	{"`breaker.Breaker` with Latency", 39_000, func() any {
 		b := breaker.New("b", breaker.Config{Buckets: 12, Latency: true})
 		p, _ := b.Allow()
-		p.Record(breaker.Success)
+		p.Record(context.Background(), nil, breaker.Success)
 		return b
 	}},
 	{"`breaker.Breaker` in shadow mode", 6500, func() any { return breaker.New("b", breaker.Config{Force: breaker.Shadow}) }},

@@ -1,6 +1,7 @@
 package numbers
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -30,7 +31,7 @@ func openings(share, perSecond float64, n int) (times int) {
 		if r.Float64() < share {
 			o = breaker.Failure
 		}
-		permit.Record(o)
+		permit.Record(context.Background(), nil, o)
 	}
 	return times
 }

@@ -1,6 +1,7 @@
 package numbers
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -128,7 +129,7 @@ func TestProbesAreJudgedAsInTheTable(t *testing.T) {
 					} else {
 						successes++
 					}
-					p.Record(outcome)
+					p.Record(context.Background(), nil, outcome)
 				}
 				want := breaker.Recovering
 				if rule(failures, successes) == reopens {
@@ -153,7 +154,7 @@ func openBreaker(t *testing.T, byRun bool) *breaker.Breaker {
 		time.Sleep(gap)
 		p, err := b.Allow()
 		require.NoError(t, err)
-		p.Record(breaker.Failure)
+		p.Record(context.Background(), nil, breaker.Failure)
 	}
 	time.Sleep(time.Minute)
 	return b

@@ -1,6 +1,7 @@
 package numbers
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -147,7 +148,7 @@ func TestAClusterOfFailuresShorterThanASixthOfTheWindowOpensNothing(t *testing.T
 			if since := time.Since(began); since > 10*time.Second && since%(5*time.Second) < 1400*time.Millisecond {
 				o = breaker.Failure
 			}
-			permit.Record(o)
+			permit.Record(context.Background(), nil, o)
 			time.Sleep(5 * time.Millisecond)
 		}
 	})

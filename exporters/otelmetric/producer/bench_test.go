@@ -1,6 +1,7 @@
 package producer_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func busyBreakers(n int, c breaker.Config) []stat.Source {
 		for began := time.Now(); time.Since(began) < time.Microsecond<<(round%16); { // up to 33 ms
 		}
 		for k := range permits {
-			permits[k].Record(breaker.Success)
+			permits[k].Record(context.Background(), nil, breaker.Success)
 		}
 	}
 	return sources
