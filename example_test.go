@@ -47,8 +47,8 @@ func ExamplePermit() {
 		if err != nil {
 			return err
 		}
-		defer permit.Record(breaker.Failure) // counts only if nothing else was recorded
-		err = nil                            // send the file here
+		defer permit.Record(ctx, nil, breaker.Failure) // counts only if nothing else was recorded
+		err = nil                                      // send the file here
 		permit.Done(ctx, err)
 		return err
 	}

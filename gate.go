@@ -96,7 +96,7 @@ func New(name string, c Config) *Gate {
 		panic(err)
 	}
 	g := newGate(name)
-	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
+	g.breaker = inBreaker.New(name, c.Breaker, g.epoch)
 	g.own, g.waits = new(ownParts), new(waits)
 	g.apply(c, &g.first)
 	return g

@@ -103,8 +103,8 @@ func TestRefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 			require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 		}
 		require.Equal(t, 3, g.Limiter().Take(0).Remaining)
-		require.True(t, first.Record(breaker.Success))
-		require.True(t, second.Record(breaker.Success))
+		require.True(t, first.Record(bg(), nil, breaker.Success))
+		require.True(t, second.Record(bg(), nil, breaker.Success))
 		require.NoError(t, g.Run(bg(), succeed))
 		require.Equal(t, breaker.Closed, g.Breaker().State())
 	})
@@ -164,10 +164,10 @@ func TestAllowOverTheLimitReturnsNoPermit(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	permit, err := g.Allow(t.Context())
 	require.NoError(t, err)
-	require.True(t, permit.Record(breaker.Success))
+	require.True(t, permit.Record(bg(), nil, breaker.Success))
 	permit, err = g.Allow(t.Context())
 	require.ErrorIs(t, err, limiter.ErrLimited)
-	require.False(t, permit.Record(breaker.Success))
+	require.False(t, permit.Record(bg(), nil, breaker.Success))
 	require.EqualValues(t, 1, g.Totals().Successes)
 }
 
@@ -268,7 +268,7 @@ func TestRetryAfterOfARefusalIsNeverZero(t *testing.T) {
 	for name, err := range map[string]error{
 		"a limiter that does not know": g.Run(bg(), succeed),
 		"a limit whose time has come":  &limiter.LimitedError{Until: time.Now().Add(-time.Hour)},
-		"a forced-open breaker":        weir.New("g", weir.Config{Breaker: breaker.Config{Initial: breaker.ForcedOpen}}).Run(bg(), succeed),
+		"a forced-open breaker":        weir.New("g", weir.Config{Breaker: breaker.Config{Force: breaker.ForcedOpen}}).Run(bg(), succeed),
 	} {
 		require.ErrorIs(t, err, weir.ErrRefused, name)
 		require.GreaterOrEqual(t, weir.RetryAfter(err), time.Millisecond, name)
@@ -434,7 +434,7 @@ func gateWithoutRoom(c weir.Config) *weir.Gate {
 // everyGate returns a gate of each kind. None refuses a call unless it is held.
 func everyGate() map[string]*weir.Gate {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
-	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
+	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Force: s}} }
 	gates := map[string]*weir.Gate{
 		"the zero config":               weir.New("g", weir.Config{}),
 		"a rate":                        weir.New("g", rate),
@@ -453,7 +453,6 @@ func everyGate() map[string]*weir.Gate {
 		"slots, and time to wait":       weir.New("g", weir.Config{MaxConcurrent: 1, MaxWait: time.Second}),
 		"slots and a rate":              weir.New("g", weir.Config{MaxConcurrent: 1, Rate: limiter.PerSecond(1000)}),
 		"slots, timed calls":            weir.New("g", weir.Config{MaxConcurrent: 1, Breaker: breaker.Config{SlowCall: time.Minute}}),
-		"slots, calls that may hang":    weir.New("g", weir.Config{MaxConcurrent: 1, Breaker: breaker.Config{SlowCall: time.Minute, HungCalls: true}}),
 		"a key with slots":              hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}}).Get("a"),
 		"a key with slots and a rate":   hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1, Rate: limiter.PerSecond(1000)}}).Get("a"),
 		"a key without room, slots":     gateWithoutRoom(weir.Config{MaxConcurrent: 1}),
@@ -464,7 +463,6 @@ func everyGate() map[string]*weir.Gate {
 		"slots and a rate":                {Rate: limiter.PerSecond(1000)},
 		"slots, a rate, and time to wait": {Rate: limiter.PerSecond(1000), MaxWait: time.Second},
 		"slots, timed calls":              {Breaker: breaker.Config{SlowCall: time.Minute}},
-		"slots, calls that may hang":      {Breaker: breaker.Config{SlowCall: time.Minute, HungCalls: true}},
 	} {
 		c.Adaptive, c.MaxConcurrent = true, 1
 		gates["adaptive "+name] = weir.New("g", c)
@@ -535,7 +533,7 @@ var verbs = map[string]func(ctx context.Context, g *weir.Gate, call func()) erro
 		permit, err := g.Allow(ctx)
 		if err == nil {
 			call()
-			permit.Record(breaker.Success)
+			permit.Record(bg(), nil, breaker.Success)
 		}
 		return err
 	},
@@ -615,7 +613,7 @@ func useEverything(g *guarded) {
 			permit.Done(bg(), nil)
 		}
 		if permit, refund, err := gate.Reserve(bg()); err == nil {
-			permit.Record(breaker.Ignored)
+			permit.Record(bg(), nil, breaker.Ignored)
 			refund()
 		}
 		_, _, _, _ = gate.Admissions(), gate.Explain(), gate.Latency(), gate.LifetimeLatency()
@@ -632,8 +630,7 @@ func useEverything(g *guarded) {
 	g.group.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 	for range g.group.All() {
 	}
-	_ = g.group.SetMaxOpen(0.5)
-	_ = g.group.Reconfigure(g.config)
+	_ = g.group.Reconfigure(weir.GroupConfig{Gate: g.config, MaxOpen: 0.5})
 	for _, key := range g.keys {
 		g.group.Forget(key)
 	}
@@ -882,7 +879,7 @@ func BenchmarkGateHopeless(b *testing.B) {
 	for range 100 {
 		permit, _ := g.Allow(ctx)
 		<-time.After(2 * time.Millisecond) // a benchmark runs in real time
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 	}
 	b.Run("refused", func(b *testing.B) {
 		b.ReportAllocs()

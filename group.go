@@ -23,8 +23,7 @@ import (
 
 // GroupConfig configures a [Group]. The zero value is valid.
 type GroupConfig struct {
-	// Gate configures the gate of each key. Group.Reconfigure replaces it. Default the defaults of
-	// Config.
+	// Gate configures the gate of each key. Default the defaults of Config.
 	Gate Config
 	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 900 bytes more with
 	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also
@@ -109,6 +108,7 @@ type Group[K comparable] struct {
 // groupParts are what all gates of a group share. Reconfigure replaces them as a whole.
 type groupParts[K comparable] struct {
 	config      Config
+	breakers    breaker.GroupConfig
 	buckets     *limiter.Group[K] // nil if there is no Rate
 	withoutRoom *inflight.Limiter // nil if there is no bound on calls in flight
 }
@@ -132,7 +132,7 @@ func newGroup[K comparable](name string, c GroupConfig, maxBuckets int) *Group[K
 	inLimiter.InitRequests(&g.admissions.calls, name, g.epoch)
 	g.admissions.shared = true
 	g.breakers.Inside(friend.Key{}).SetGates(gates[K]{g})
-	if err := g.setConfig(c.Gate); err != nil {
+	if err := g.setConfig(c); err != nil {
 		panic(err)
 	}
 	return g
@@ -266,9 +266,6 @@ func (g *Group[K]) All() iter.Seq2[K, *Gate] {
 	}
 }
 
-// SetMaxOpen replaces GroupConfig.MaxOpen: see [breaker.Group.SetMaxOpen].
-func (g *Group[K]) SetMaxOpen(share float64) error { return g.breakers.SetMaxOpen(share) }
-
 // Forget removes the key, whatever the state of its gate, and reports whether the group had it. The
 // next call of the key starts with a new breaker, a full token bucket and no hold. Use Forget for
 // keys that no longer exist, such as a host that was shut down. Calls that wait continue to wait
@@ -305,15 +302,20 @@ func (g *Group[K]) Busiest(n int) []limiter.BusyKey {
 }
 
 // Reconfigure replaces the config of all keys, including those added later, while calls are made.
-// Any field can change. Calls that wait and calls in flight continue as [Gate.Reconfigure] says. In
-// any span of time, a key is allowed at most the calls that the largest limits in effect during
-// that span allow. Breakers keep their states and counts: see [breaker.Breaker.Reconfigure]. Token
-// buckets keep their tokens, but not more than the new Burst: see [limiter.TokenBucket.SetRate].
+// All fields can change, except MaxKeys and MaxSeries. Calls that wait and calls in flight continue
+// as [Gate.Reconfigure] says. In any span of time, a key is allowed at most the calls that the
+// largest limits in effect during that span allow. Breakers keep their states and counts: see
+// [breaker.Breaker.Reconfigure]. Token buckets keep their tokens, but not more than the new Burst:
+// see [limiter.TokenBucket.SetRate].
 //
-// If c is invalid, Reconfigure returns the error of c.Validate and changes nothing.
-func (g *Group[K]) Reconfigure(c Config) error {
+// If c is invalid, or differs in MaxKeys or MaxSeries, Reconfigure returns an error and changes
+// nothing.
+func (g *Group[K]) Reconfigure(c GroupConfig) error {
 	if err := c.Validate(); err != nil {
 		return err
+	}
+	if !g.breakers.Inside(friend.Key{}).CanBecome(c.breakers()) {
+		return errors.New("weir: Reconfigure can change Gate, MaxOpen and ShowKeys; MaxKeys and MaxSeries must be as before")
 	}
 	g.mu.Lock()
 	err := g.setConfig(c)
@@ -325,7 +327,7 @@ func (g *Group[K]) Reconfigure(c Config) error {
 	// The breakers call OnChange, so the lock is not held. If another Reconfigure has come between,
 	// the breakers get the config that the other parts have.
 	for {
-		if err = g.breakers.Reconfigure(p.config.Breaker); err != nil {
+		if err = g.breakers.Reconfigure(p.breakers); err != nil {
 			return err
 		}
 		latest := g.parts.Load()
@@ -346,11 +348,12 @@ func (g *Group[K]) setMaxConcurrent(n int, number uint64) {
 }
 
 // setConfig gives all gates the parts for a valid config. The lock is held.
-func (g *Group[K]) setConfig(c Config) error {
-	p := &groupParts[K]{config: c}
+func (g *Group[K]) setConfig(c GroupConfig) error {
+	p := &groupParts[K]{config: c.Gate, breakers: c.breakers()}
 	if err := g.setBuckets(p); err != nil {
 		return err
 	}
+	g.holds.refusals.Show(c.ShowKeys)
 	g.setParts(p)
 	g.slotsSet = settings.NextVersion()
 	return nil

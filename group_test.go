@@ -187,7 +187,7 @@ func TestAGateThatHasLeftItsGroup(t *testing.T) {
 				now := g.Get("a")
 				require.NotSame(t, kept, now)
 				c.Breaker.ConsecutiveFailures = 3
-				require.NoError(t, g.Reconfigure(c))
+				require.NoError(t, g.ReconfigureGates(c))
 				for range 3 {
 					require.ErrorIs(t, now.Run(t.Context(), fail), errDown)
 					require.ErrorIs(t, kept.Run(t.Context(), fail), errDown)
@@ -207,7 +207,7 @@ func TestAGateThatHasLeftItsGroup(t *testing.T) {
 					require.ErrorIs(t, gate.Run(t.Context(), succeed), inflight.ErrFull)
 				}
 				for i := range permits {
-					permits[i].Record(breaker.Success)
+					permits[i].Record(bg(), nil, breaker.Success)
 				}
 				for range 11 {
 					_ = kept.Run(t.Context(), succeed)
@@ -349,8 +349,8 @@ func TestKeysWithoutRoomShareTheirSlots(t *testing.T) {
 func TestAKeyThatGetsRoomKeepsItsBound(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		for _, end := range []func(*weir.Permit){
-			func(p *weir.Permit) { p.Record(breaker.Success) },
-			func(p *weir.Permit) { p.Record(breaker.Ignored) },
+			func(p *weir.Permit) { p.Record(bg(), nil, breaker.Success) },
+			func(p *weir.Permit) { p.Record(bg(), nil, breaker.Ignored) },
 			func(p *weir.Permit) { *p = weir.Permit{} }, // a forgotten permit
 		} {
 			g := hosts(weir.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Gate: c})
@@ -444,7 +444,7 @@ func TestAWaitingCallGetsASlotOfItsOwnBound(t *testing.T) {
 		synctest.Wait()
 		require.True(t, g.Forget("a"))
 		require.NoError(t, g.Get("b").Run(bg(), succeed), "it has room, and none of its calls is in flight")
-		stranger.Record(breaker.Success)
+		stranger.Record(bg(), nil, breaker.Success)
 		require.NoError(t, <-got)
 		require.Zero(t, callsInFlight(g))
 	})
@@ -497,7 +497,7 @@ func TestForgetMovesWaitersToTheNewSlots(t *testing.T) {
 		require.NoError(t, <-got)
 		require.Equal(t, time.Second, time.Since(began))
 		require.Zero(t, callsInFlight(g))
-		permit.Record(breaker.Success) // releases one of the old slots
+		permit.Record(bg(), nil, breaker.Success) // releases one of the old slots
 		require.Zero(t, callsInFlight(g))
 		require.NoError(t, old.Run(bg(), succeed))
 	})
@@ -550,7 +550,7 @@ func stormOfKeys(t *testing.T, adaptive bool) {
 						next.Rate = limiter.PerSecond(1e9)
 					}
 					next.RefuseHopeless = i%150 == 0
-					if err := g.Reconfigure(next); err != nil {
+					if err := g.ReconfigureGates(next); err != nil {
 						t.Error(err)
 					}
 				}
@@ -580,7 +580,8 @@ func TestMemoryOfOptionsOfAKey(t *testing.T) {
 }
 
 func TestMaxOpenBoundsTheGatesThatRefuse(t *testing.T) {
-	g := weir.NewGroup[int]("g", weir.GroupConfig{MaxOpen: 0.3, Gate: weir.Config{Breaker: breaker.Config{MinCalls: 1}}})
+	c := weir.GroupConfig{MaxOpen: 0.3, Gate: weir.Config{Breaker: breaker.Config{MinCalls: 1}}}
+	g := weir.NewGroup[int]("g", c)
 	for key := range 10 {
 		g.Get(key)
 	}
@@ -594,11 +595,28 @@ func TestMaxOpenBoundsTheGatesThatRefuse(t *testing.T) {
 	}
 	require.Zero(t, failAll())
 	require.Equal(t, 3, failAll())
-	require.NoError(t, g.SetMaxOpen(0.5))
+	c.MaxOpen = 0.5
+	require.NoError(t, g.Reconfigure(c))
 	require.Equal(t, 3, failAll())
 	require.Equal(t, 5, failAll())
-	require.EqualError(t, g.SetMaxOpen(2), "breaker: MaxOpen is 2, must lie between 0 and 1")
+	c.MaxOpen = 2
+	require.EqualError(t, g.Reconfigure(c), "breaker: MaxOpen is 2, must lie between 0 and 1")
 	require.ErrorContains(t, weir.GroupConfig{MaxOpen: -1}.Validate(), "MaxOpen is -1")
+}
+
+func TestReconfigureOfAGroupKeepsMaxKeysAndMaxSeries(t *testing.T) {
+	g := hosts(weir.GroupConfig{})
+	for _, c := range []weir.GroupConfig{{MaxKeys: 99_999}, {MaxSeries: breaker.Off}} {
+		c.Gate.Breaker.Force = breaker.ForcedOpen
+		require.EqualError(t, g.Reconfigure(c), "weir: Reconfigure can change Gate, MaxOpen and ShowKeys; MaxKeys and MaxSeries must be as before")
+		require.NoError(t, g.Get("a").Run(bg(), succeed), "nothing has changed")
+	}
+	c := weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}, MaxKeys: 100_000, ShowKeys: true}
+	require.NoError(t, g.Reconfigure(c))
+	for range 3 {
+		_ = g.Get("a").Run(bg(), succeed)
+	}
+	require.Equal(t, "a", g.Busiest(1)[0].Key)
 }
 
 // A call that waits continues with the new breaker of its key, also after a Reconfigure. If Forget
@@ -616,7 +634,7 @@ func TestForgetAfterReconfigureMovesWaiters(t *testing.T) {
 			synctest.Wait()
 			began := time.Now()
 			c.MaxConcurrent = 5
-			require.NoError(t, g.Reconfigure(c))
+			require.NoError(t, g.ReconfigureGates(c))
 			if at == "waits again" {
 				synctest.Wait()
 			}
@@ -645,10 +663,10 @@ func TestACallThatWaitsInAGateThatHasLeft(t *testing.T) {
 		go func() { done <- kept.Run(bg(), succeed) }()
 		synctest.Wait()
 		began := time.Now()
-		require.NoError(t, g.Reconfigure(weir.Config{}))
+		require.NoError(t, g.ReconfigureGates(weir.Config{}))
 		require.NoError(t, <-done)
 		require.Zero(t, time.Since(began))
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 	})
 }
 
@@ -657,9 +675,9 @@ func TestForgetWithoutARateFillsTheBucket(t *testing.T) {
 	c := weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}
 	g := hosts(weir.GroupConfig{Gate: c})
 	require.NoError(t, g.Get("a").Run(bg(), succeed))
-	require.NoError(t, g.Reconfigure(weir.Config{}))
+	require.NoError(t, g.ReconfigureGates(weir.Config{}))
 	require.True(t, g.Forget("a"))
-	require.NoError(t, g.Reconfigure(c))
+	require.NoError(t, g.ReconfigureGates(c))
 	require.NoError(t, g.Get("a").Run(bg(), succeed))
 	require.ErrorIs(t, g.Get("a").Run(bg(), succeed), limiter.ErrLimited)
 }

@@ -170,7 +170,7 @@ func TestCallStopsWaitingForAHoldEarly(t *testing.T) {
 		latest    time.Duration
 	}{
 		"another hold":    {func(g *weir.Gate, _ func()) { g.Hold(time.Hour) }, limiter.ErrLimited, 3 * time.Second},
-		"an open breaker": {func(g *weir.Gate, _ func()) { g.Breaker().Force(breaker.ForcedOpen) }, breaker.ErrOpen, time.Second},
+		"an open breaker": {func(g *weir.Gate, _ func()) { g.Breaker().Force(breaker.ForcedOpen, "") }, breaker.ErrOpen, time.Second},
 		"its caller":      {func(_ *weir.Gate, cancel func()) { cancel() }, context.Canceled, time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {

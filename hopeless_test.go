@@ -126,7 +126,7 @@ func TestOneHopelessCallPerSecondIsAllowed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(bg(), 10*time.Millisecond)
 			permit, err := g.Allow(ctx)
 			if err == nil {
-				permit.Record(breaker.Ignored)
+				permit.Record(bg(), nil, breaker.Ignored)
 				allowed++
 			} else {
 				require.ErrorIs(t, err, weir.ErrRefused)
@@ -220,7 +220,7 @@ func TestACallThatBecomesHopelessGivesEverythingBack(t *testing.T) {
 
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
-		time.AfterFunc(80*time.Millisecond, func() { permit.Record(breaker.Success) })
+		time.AfterFunc(80*time.Millisecond, func() { permit.Record(bg(), nil, breaker.Success) })
 		require.ErrorAs(t, callWithDeadline(g, 100*time.Millisecond, 0), &hopeless, "after a wait for a slot")
 		require.Equal(t, 20*time.Millisecond, hopeless.Left)
 		synctest.Wait() // Record wakes the caller first, and counts then
@@ -240,7 +240,7 @@ func TestATestCallMayWait(t *testing.T) {
 		learnLatency(t, g)
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
-		time.AfterFunc(5*time.Millisecond, func() { permit.Record(breaker.Success) })
+		time.AfterFunc(5*time.Millisecond, func() { permit.Record(bg(), nil, breaker.Success) })
 		makeTestCall(t, g)
 		require.Equal(t, int64(1), g.Admissions().Waited)
 	})
@@ -307,11 +307,11 @@ func TestEachKeyHasItsOwnEstimate(t *testing.T) {
 		metrics, _ := readMetrics(g)
 		require.Equal(t, 1.0, metrics["weir.gate.hopeless_calls"])
 
-		require.NoError(t, g.Reconfigure(c))
+		require.NoError(t, g.ReconfigureGates(c))
 		require.ErrorIs(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
-		require.NoError(t, g.Reconfigure(weir.Config{}))
+		require.NoError(t, g.ReconfigureGates(weir.Config{}))
 		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0))
-		require.NoError(t, g.Reconfigure(c))
+		require.NoError(t, g.ReconfigureGates(c))
 		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), "the estimate starts again")
 		learnLatency(t, g.Get("slow"))
 		makeTestCall(t, g.Get("slow"))
@@ -335,7 +335,7 @@ func TestAKeyWithoutRoomRefusesNoHopelessCall(t *testing.T) {
 func TestCallsWithDeadlinesLoseNothing(t *testing.T) {
 	g := weir.New("g", weir.Config{
 		RefuseHopeless: true, MaxConcurrent: 4, MaxWait: 2 * time.Millisecond, Rate: limiter.PerSecond(1e6),
-		Breaker: breaker.Config{FailureRate: breaker.Off, CountDeadlines: true},
+		Breaker: breaker.Config{FailureRate: breaker.Off},
 	})
 	var called, hopeless, others int64
 	var mu sync.Mutex

@@ -71,7 +71,7 @@ var callForms = map[string]func(ctx context.Context, g *weir.Gate, fn func(conte
 		if err != nil {
 			return err
 		}
-		defer permit.Record(breaker.Failure)
+		defer permit.Record(bg(), nil, breaker.Failure)
 		err = fn(ctx)
 		permit.Done(ctx, err)
 		return err
@@ -89,8 +89,8 @@ var callForms = map[string]func(ctx context.Context, g *weir.Gate, fn func(conte
 			return err
 		}
 		defer func() {
-			permit.Record(breaker.Ignored)
-			permit.Record(breaker.Ignored)
+			permit.Record(bg(), nil, breaker.Ignored)
+			permit.Record(bg(), nil, breaker.Ignored)
 			refund()
 		}()
 		return fn(ctx)
@@ -190,7 +190,7 @@ func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
 			time.Sleep(time.Millisecond) // for cleanups
 		}
 		require.Equal(t, 1, callsInFlight(g), "%s: the permit is in use", kind)
-		require.True(t, permit.Record(breaker.Success), kind)
+		require.True(t, permit.Record(bg(), nil, breaker.Success), kind)
 		runtime.GC()
 		require.NoError(t, g.Run(bg(), succeed), kind)
 		require.Zero(t, callsInFlight(g), kind)
@@ -207,7 +207,7 @@ func TestABreakerThatRefusesLateReturnsTheSlot(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 		require.Equal(t, 1, callsInFlight(g))
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 		require.Zero(t, callsInFlight(g))
 	})
 }
@@ -242,7 +242,7 @@ func TestAnOpenBreakerRefusesBeforeTheSlots(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		g := weir.New("g", c)
 		require.NoError(t, g.Run(bg(), func(context.Context) error {
-			g.Breaker().Force(breaker.ForcedOpen)
+			g.Breaker().Force(breaker.ForcedOpen, "")
 			require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 			return nil
 		}))
@@ -260,7 +260,7 @@ func TestSlotsInShadowMode(t *testing.T) {
 				require.NoError(t, g.Run(bg(), succeed))
 				permit, err := g.Allow(bg())
 				require.NoError(t, err)
-				permit.Record(breaker.Success)
+				permit.Record(bg(), nil, breaker.Success)
 				require.Equal(t, 1, slots.InFlight())
 				return nil
 			}))
@@ -288,7 +288,7 @@ func TestCallsWithASlotAllocateNothing(t *testing.T) {
 		_ = taken.Run(ctx, succeed)
 		require.Zero(t, testing.AllocsPerRun(1000, func() { _ = taken.Run(ctx, succeed) }), "refused")
 	})
-	permit.Record(breaker.Success)
+	permit.Record(bg(), nil, breaker.Success)
 }
 
 // A group of breakers asks the gate of a member whether its calls hold slots.
@@ -317,7 +317,7 @@ func occupiedGate(t *testing.T, c weir.Config) (g *weir.Gate, release func()) {
 	g = weir.New("g", c)
 	permit, err := g.Allow(bg())
 	require.NoError(t, err)
-	return g, func() { permit.Record(breaker.Success) }
+	return g, func() { permit.Record(bg(), nil, breaker.Success) }
 }
 
 func TestWaitersGetSlotsInOrderOfArrival(t *testing.T) {
@@ -616,7 +616,7 @@ func TestAnAdaptiveGateRefusesNothingWithoutEvidence(t *testing.T) {
 // after a hang would seem slow, and the bound would stay at one call.
 func TestAWaitForASlotDoesNotCountAsLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", weir.Config{Adaptive: true, MaxWait: time.Minute, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})
+		g := weir.New("g", weir.Config{Adaptive: true, MaxWait: time.Minute, Breaker: breaker.Config{Force: breaker.ForcedClosed}})
 		makeUsualCalls(t, g)
 		for range 100 {
 			_ = g.Run(t.Context(), slowCall(errDown))
@@ -666,7 +666,7 @@ func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
 				want = indifferent // this form always records the outcome Ignored
 			}
 			synctest.Test(t, func(t *testing.T) {
-				g := weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})
+				g := weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{Force: breaker.ForcedClosed}})
 				makeUsualCalls(t, g)
 				for range 100 {
 					done := make(chan struct{})
@@ -723,10 +723,10 @@ func TestEachKeyHasItsOwnAdaptiveBound(t *testing.T) {
 		require.Equal(t, 50, limitOf(g.Get("slow")), "it learns again from the start")
 		require.Equal(t, 50, limitOf(g))
 
-		require.NoError(t, g.Reconfigure(weir.Config{Adaptive: true, MaxConcurrent: 3}))
+		require.NoError(t, g.ReconfigureGates(weir.Config{Adaptive: true, MaxConcurrent: 3}))
 		require.Equal(t, 3, limitOf(g.Get("slow")))
 		require.Equal(t, 3, limitOf(g.Get("new")))
-		require.NoError(t, g.Reconfigure(weir.Config{Adaptive: true}))
+		require.NoError(t, g.ReconfigureGates(weir.Config{Adaptive: true}))
 		require.Equal(t, 50, limitOf(g), "0 stands for the highest limit of package inflight")
 	})
 }
@@ -848,7 +848,7 @@ func TestAUsedPermitIsNotReleasedAgain(t *testing.T) {
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
 		if i%2 == 0 {
-			require.True(t, permit.Record(breaker.Success))
+			require.True(t, permit.Record(bg(), nil, breaker.Success))
 		} else {
 			require.True(t, permit.Done(bg(), nil))
 		}
@@ -861,34 +861,36 @@ func TestAUsedPermitIsNotReleasedAgain(t *testing.T) {
 	require.NoError(t, err)
 	_, err = g.Allow(bg())
 	require.ErrorIs(t, err, weir.ErrRefused)
-	permit.Record(breaker.Success)
+	permit.Record(bg(), nil, breaker.Success)
 	require.NoError(t, g.Run(bg(), succeed))
 	require.Zero(t, callsInFlight(g))
 }
 
-// A call that a limit refuses is not in flight, also if the breaker has let it pass before.
-func TestACallThatALimitRefusesIsNotCountedInFlight(t *testing.T) {
+// A call that a limit refuses is not in flight, also if the breaker has let it pass before: it does
+// not keep its key.
+func TestACallThatALimitRefusesKeepsNoKey(t *testing.T) {
 	for name, c := range map[string]weir.Config{
-		"rate":          {Rate: limiter.Per(1, time.Hour), Burst: 1},
+		"rate":          {Rate: limiter.Per(1, time.Hour), Burst: 70},
 		"bound":         {MaxConcurrent: 1},
-		"rate and slot": {Rate: limiter.Per(1, time.Hour), Burst: 10, MaxConcurrent: 1},
+		"rate and slot": {Rate: limiter.Per(1, time.Hour), Burst: 80, MaxConcurrent: 1},
 	} {
-		c.Breaker.Active = true
-		active := func(of stat.Source) (n float64) {
-			values, _ := readMetrics(of)
-			return values["weir.breaker.call.active"]
-		}
-		g, group := weir.New("g", c), hosts(weir.GroupConfig{Gate: c, MaxSeries: breaker.Off})
-		for of, gate := range map[stat.Source]*weir.Gate{g: g, group: group.Get("a")} {
+		synctest.Test(t, func(t *testing.T) {
+			group := hosts(weir.GroupConfig{Gate: c, MaxKeys: 1, MaxSeries: breaker.Off})
+			gate := group.Get("a")
+			for range 69 { // until the breaker samples no calls
+				require.NoError(t, gate.Run(bg(), succeed))
+			}
 			require.NoError(t, gate.Run(bg(), func(context.Context) error {
 				for range 3 {
 					require.ErrorIs(t, gate.Run(bg(), succeed), weir.ErrRefused)
 				}
-				require.InDelta(t, 1, active(of), 0, name)
 				return nil
 			}))
-			require.Zero(t, active(of), name)
-		}
+			time.Sleep(time.Minute)
+			group.Get("b")
+			values, _ := readMetrics(group)
+			require.Zero(t, values["weir.breaker.group.unguarded"], name)
+		})
 	}
 }
 
@@ -897,14 +899,14 @@ func TestAPermitIsUsedOnce(t *testing.T) {
 		g := weir.New("g", c)
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
-		require.True(t, permit.DoneAs(bg(), errDown, breaker.Failure))
-		require.False(t, permit.Record(breaker.Success))
+		require.True(t, permit.Record(bg(), errDown, breaker.Failure))
+		require.False(t, permit.Record(bg(), nil, breaker.Success))
 		require.False(t, permit.Done(bg(), nil))
-		require.False(t, permit.DoneAs(bg(), nil, breaker.Success))
+		require.False(t, permit.Record(bg(), nil, breaker.Success))
 		require.Panics(t, func() { _ = permit.Run(bg(), succeed) })
 		require.EqualValues(t, 1, g.Totals().Calls())
 		require.Panics(t, func() { _ = new(weir.Permit).Run(bg(), succeed) })
-		require.False(t, new(weir.Permit).Record(breaker.Success))
+		require.False(t, new(weir.Permit).Record(bg(), nil, breaker.Success))
 	}
 }
 
@@ -926,9 +928,9 @@ func TestTheSlotIsFreeWhenTheBreakerChanges(t *testing.T) {
 		"DoResult": func(g *weir.Gate) {
 			_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { return 503, nil }, byStatus)
 		},
-		"Record": allow(func(p *weir.Permit) { p.Record(breaker.Failure) }),
+		"Record": allow(func(p *weir.Permit) { p.Record(bg(), nil, breaker.Failure) }),
 		"Done":   allow(func(p *weir.Permit) { p.Done(bg(), errDown) }),
-		"DoneAs": allow(func(p *weir.Permit) { p.DoneAs(bg(), errDown, breaker.Failure) }),
+		"DoneAs": allow(func(p *weir.Permit) { p.Record(bg(), errDown, breaker.Failure) }),
 	} {
 		withBothBounds(t, func(t *testing.T, c weir.Config) {
 			var g *weir.Gate

@@ -168,7 +168,7 @@ func TestACallThatPassesTheStagesAgainLooksAtTheBreakerOnce(t *testing.T) {
 		at, err := g.setup.Load().pass(a)
 		require.NoError(t, err)
 		require.Equal(t, allStages, at)
-		g.breaker.Force(breaker.ForcedOpen)
+		g.breaker.Force(breaker.ForcedOpen, "")
 	}
 	require.Zero(t, g.Totals().Refused)
 	require.ErrorIs(t, g.setup.Load().admit(a, &Permit{}), breaker.ErrOpen)
@@ -193,4 +193,10 @@ func TestACallRefusedByAHoldThatEndsIsToldWhenItEnded(t *testing.T) {
 	err := g.Run(t.Context(), func(context.Context) error { return nil })
 	require.ErrorIs(t, err, ErrRefused)
 	require.LessOrEqual(t, RetryAfter(err), time.Second)
+}
+
+// ReconfigureGates replaces the config of the gates of a group, and keeps its other fields.
+func (g *Group[K]) ReconfigureGates(c Config) error {
+	b := g.parts.Load().breakers
+	return g.Reconfigure(GroupConfig{Gate: c, MaxKeys: b.MaxKeys, MaxSeries: b.MaxSeries, MaxOpen: b.MaxOpen})
 }

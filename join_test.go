@@ -135,7 +135,7 @@ func TestRefusalInsideARemoteIsNotARefusalOfTheGate(t *testing.T) {
 	for _, maxWait := range []time.Duration{0, time.Minute} {
 		j := join(maxWait)
 		j.remote.down = true
-		store := breaker.New("store", breaker.Config{Initial: breaker.ForcedOpen})
+		store := breaker.New("store", breaker.Config{Force: breaker.ForcedOpen})
 		_, j.remote.err = store.Allow()
 		require.ErrorIs(t, j.remote.err, weir.ErrRefused)
 		for name, run := range verbs {
@@ -202,7 +202,7 @@ func TestReserveCanGiveItsTokensBack(t *testing.T) {
 	for range 5 {
 		permit, refund, err := j.Reserve(ctx)
 		require.NoError(t, err)
-		permit.Record(breaker.Ignored)
+		permit.Record(bg(), nil, breaker.Ignored)
 		refund()
 		refund()
 	}
@@ -210,7 +210,7 @@ func TestReserveCanGiveItsTokensBack(t *testing.T) {
 	g := weir.Join("late", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: lateRemote{j.remote, cancel}})
 	permit, refund, err := g.Reserve(ctx)
 	require.NoError(t, err)
-	permit.Record(breaker.Ignored)
+	permit.Record(bg(), nil, breaker.Ignored)
 	refund()
 	require.Equal(t, [2]int{5, 3}, j.left())
 
@@ -359,18 +359,18 @@ func TestThrottleRecordsEachCallOnce(t *testing.T) {
 		},
 		"Record": func(g *weir.Gate) {
 			p, _ := g.Allow(bg())
-			p.Record(breaker.Failure)
-			p.Record(breaker.Success)
+			p.Record(bg(), nil, breaker.Failure)
+			p.Record(bg(), nil, breaker.Success)
 		},
 		"Done": func(g *weir.Gate) {
 			p, _ := g.Allow(bg())
-			defer p.Record(breaker.Success)
+			defer p.Record(bg(), nil, breaker.Success)
 			p.Done(bg(), errDown)
 		},
 		"late, as the breaker was reset": func(g *weir.Gate) {
 			p, _ := g.Allow(bg())
-			g.Breaker().Force(breaker.ForcedOpen)
-			p.Record(breaker.Failure)
+			g.Breaker().Force(breaker.ForcedOpen, "")
+			p.Record(bg(), nil, breaker.Failure)
 		},
 	} {
 		for _, l := range []limiter.Limiter{nil, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)})} {
@@ -388,7 +388,7 @@ func TestThrottleDoesNotCountCallsRefusedByOthers(t *testing.T) {
 	g, th := newThrottledGate(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour)}))
 	require.NoError(t, g.Run(bg(), succeed))
 	require.ErrorIs(t, g.Run(bg(), succeed), limiter.ErrLimited)
-	g.Breaker().Force(breaker.ForcedOpen)
+	g.Breaker().Force(breaker.ForcedOpen, "")
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 	require.Equal(t, window.Totals{Successes: 1}, th.Totals())
 }
@@ -398,7 +398,7 @@ func TestGateWithAThrottleAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, func() { _ = g.Run(bg(), fail) }))
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		if p, err := g.Allow(bg()); err == nil {
-			p.Record(breaker.Success)
+			p.Record(bg(), nil, breaker.Success)
 		}
 	}))
 }

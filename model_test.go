@@ -117,7 +117,7 @@ func newGateModel(t *testing.T, seed uint64) *gateModel {
 			maxKeys = 2
 		}
 		m.group = weir.NewGroup[int]("g", weir.GroupConfig{Gate: c, MaxKeys: maxKeys, MaxSeries: breaker.Off})
-		m.gates, m.reconfigure = m.group.Get, m.group.Reconfigure
+		m.gates, m.reconfigure = m.group.Get, m.group.ReconfigureGates
 	default:
 		m.keys = 2
 		c = weir.Config{Rate: limiter.Per(1, time.Second), Burst: 1 + m.IntN(4), MaxConcurrent: 1 + m.IntN(3), MaxWait: time.Duration(1+m.IntN(20)) * 500 * time.Millisecond}
@@ -209,7 +209,7 @@ func (m *gateModel) step() {
 		}
 	case 6:
 		if m.IntN(3) == 0 {
-			m.gates(key).Breaker().Force([]breaker.State{breaker.ForcedOpen, breaker.ForcedClosed}[m.IntN(2)])
+			m.gates(key).Breaker().Force([]breaker.State{breaker.ForcedOpen, breaker.ForcedClosed}[m.IntN(2)], "")
 		}
 	case 7, 8:
 		m.release()
@@ -307,7 +307,7 @@ func (m *gateModel) reserve(key int) {
 			return
 		}
 		time.Sleep(later)
-		permit.Record(breaker.Ignored)
+		permit.Record(bg(), nil, breaker.Ignored)
 		refund()
 	}()
 }
@@ -794,7 +794,7 @@ func (r *reconfigureTest) useGate(c weir.Config) {
 // each call.
 func (r *reconfigureTest) useGroup(c weir.Config) {
 	g := hosts(weir.GroupConfig{Gate: c})
-	r.gate, r.reconfigure = g.Get("key"), g.Reconfigure
+	r.gate, r.reconfigure = g.Get("key"), g.ReconfigureGates
 	var n atomic.Int64
 	r.called = func() *weir.Gate {
 		if n.Add(1)%2 == 0 {

@@ -369,7 +369,7 @@ func TestRemoteIsRefundedEvenIfTheCallerCancelled(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	ctx, cancel := context.WithCancel(bg())
 	r := newRemote(3)
-	r.during = func() { b.Force(breaker.ForcedOpen) }
+	r.during = func() { b.Force(breaker.ForcedOpen, "") }
 	g := weir.Join("g", weir.Parts{Breaker: b, Remote: cancellingRemote{r, cancel}})
 	require.ErrorIs(t, g.Run(ctx, succeed), breaker.ErrOpen)
 	require.Equal(t, 3, r.bucket.Take(0).Remaining)
@@ -420,7 +420,7 @@ func TestBusiestCountsWaitsThatAreRefused(t *testing.T) {
 // "package.Type". Each yields all series of its type.
 func sources(t *testing.T) map[string][]stat.Source {
 	t.Helper()
-	timed := breaker.Config{Latency: true, Active: true, MinCalls: 1, SlowCall: time.Hour}
+	timed := breaker.Config{Latency: true, MinCalls: 1, SlowCall: time.Hour}
 	open := breaker.New("open", timed)
 	open.OpenFor(time.Hour)
 	rate := weir.Config{Rate: limiter.Per(1, time.Hour), MaxWait: time.Nanosecond, Breaker: timed}

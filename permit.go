@@ -27,15 +27,14 @@ import (
 //	if err != nil {
 //		return err
 //	}
-//	defer permit.Record(breaker.Failure)
+//	defer permit.Record(ctx, nil, breaker.Failure)
 //	err = send(ctx)
 //	permit.Done(ctx, err)
 //
 // Do not defer Done: Go evaluates its arguments at the defer statement, where err is still nil.
 //
 // A permit that is forgotten keeps its slot until the garbage collector finds it. Do not copy a
-// permit after its first use. The zero Permit is used up. Any goroutine may call Record, Done and
-// DoneAs.
+// permit after its first use. The zero Permit is used up. Any goroutine may call Done and Record.
 type Permit struct {
 	breaker breaker.Permit
 
@@ -57,19 +56,6 @@ type ending struct {
 	Expired bool
 }
 
-// Record records the outcome of the call and reports whether it counted, as [breaker.Permit.Record]
-// does.
-func (p *Permit) Record(o breaker.Outcome) bool {
-	if p.of == nil {
-		return p.breaker.Record(o)
-	}
-	if !p.use() {
-		return false
-	}
-	p.release(ending{Outcome: o})
-	return p.breaker.Record(o)
-}
-
 // Done records the outcome of a call that was made with ctx and returned err, and reports whether
 // it counted, as [breaker.Permit.Done] does.
 func (p *Permit) Done(ctx context.Context, err error) bool {
@@ -79,11 +65,11 @@ func (p *Permit) Done(ctx context.Context, err error) bool {
 	return p.use() && p.end(ctx, err, nil, true)
 }
 
-// DoneAs is like Done, but for a caller that has decided the outcome itself: see
-// [breaker.Permit.DoneAs].
-func (p *Permit) DoneAs(ctx context.Context, err error, o breaker.Outcome) bool {
+// Record is like Done, but for a caller that has decided the outcome itself: see
+// [breaker.Permit.Record].
+func (p *Permit) Record(ctx context.Context, err error, o breaker.Outcome) bool {
 	if p.of == nil {
-		return p.breaker.DoneAs(ctx, err, o)
+		return p.breaker.Record(ctx, err, o)
 	}
 	if !p.use() {
 		return false

@@ -42,7 +42,7 @@ func occupySlots(t *testing.T, g *weir.Gate, n int) (k int, release func()) {
 	}
 	return len(permits), func() {
 		for _, p := range permits {
-			p.Record(breaker.Success)
+			p.Record(bg(), nil, breaker.Success)
 		}
 	}
 }
@@ -343,7 +343,7 @@ func TestCallsThatWaitContinueWithTheNewConfig(t *testing.T) {
 					require.InDelta(t, c.took[i].Seconds(), took[i].Seconds(), 1e-6, "call %d", i)
 				}
 				require.Zero(t, g.Admissions().Waiting)
-				permit.Record(breaker.Success)
+				permit.Record(bg(), nil, breaker.Success)
 			})
 		})
 	}
@@ -381,7 +381,7 @@ func TestACallThatWaitsAnewKeepsNoToken(t *testing.T) {
 		_, made := wait()
 		require.Equal(t, 3, made)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "each has taken one token")
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 	})
 }
 
@@ -420,7 +420,7 @@ func TestACancelledCallLeavesAfterReconfigure(t *testing.T) {
 		require.EqualValues(t, 1, g.Admissions().Waiting)
 		cancel()
 		all.Wait()
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "it gave the token back")
 		require.Equal(t, limiter.Stats{Allowed: 1, Cancelled: 1}, g.Admissions())
 	})
@@ -433,7 +433,7 @@ func TestGroupReconfigureChangesPresentAndFutureGates(t *testing.T) {
 		kept := g.Get("kept")
 		require.NoError(t, kept.Run(bg(), succeed))
 		require.ErrorIs(t, kept.Run(bg(), succeed), limiter.ErrLimited)
-		require.NoError(t, g.Reconfigure(weir.Config{
+		require.NoError(t, g.ReconfigureGates(weir.Config{
 			Rate: limiter.PerSecond(10), Burst: 5, MaxWait: time.Minute, Breaker: breaker.Config{ConsecutiveFailures: 2},
 		}))
 		for _, gate := range []*weir.Gate{kept, g.Get("late")} {
@@ -467,14 +467,14 @@ func TestGroupReconfigureChangesNothingOnError(t *testing.T) {
 		{weir.Config{Rate: limiter.PerSecond(-5), Breaker: strict}, "must be"},
 		{weir.Config{MaxConcurrent: -1, Breaker: strict}, "weir: MaxConcurrent is -1"},
 	} {
-		require.ErrorContains(t, limited.Reconfigure(c.with), c.want)
+		require.ErrorContains(t, limited.ReconfigureGates(c.with), c.want)
 		gate := limited.Get(fmt.Sprint(i))
 		require.ErrorIs(t, gate.Run(bg(), fail), errDown)
 		require.NoError(t, gate.Run(bg(), succeed))
 		require.NoError(t, gate.Run(bg(), succeed))
 		require.ErrorIs(t, gate.Run(bg(), succeed), limiter.ErrLimited)
 	}
-	require.NoError(t, limited.Reconfigure(weir.Config{Rate: limiter.Unlimited()}))
+	require.NoError(t, limited.ReconfigureGates(weir.Config{Rate: limiter.Unlimited()}))
 	for range 100 {
 		require.NoError(t, limited.Get("a").Run(bg(), succeed))
 	}
@@ -485,7 +485,7 @@ func TestReconfigureChangesMaxConcurrent(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: c})
 		a := g.Get("a")
 		c.MaxConcurrent = 2
-		require.NoError(t, g.Reconfigure(c))
+		require.NoError(t, g.ReconfigureGates(c))
 		for _, gate := range []*weir.Gate{a, g.Get("b")} {
 			require.NoError(t, gate.Run(bg(), func(context.Context) error {
 				return gate.Run(bg(), func(context.Context) error {
@@ -529,7 +529,7 @@ func TestAGroupGetsAndLosesARate(t *testing.T) {
 			permit, err := gates["present"].Allow(bg()) // so that another key makes room
 			require.NoError(t, err)
 			gates["new"] = g.Get("new")
-			permit.Record(breaker.Success)
+			permit.Record(bg(), nil, breaker.Success)
 			for name, gate := range gates {
 				for range n {
 					require.NoError(t, gate.Run(bg(), succeed), name)
@@ -537,7 +537,7 @@ func TestAGroupGetsAndLosesARate(t *testing.T) {
 			}
 		}
 		requireAllowed(5)
-		require.NoError(t, g.Reconfigure(limited))
+		require.NoError(t, g.ReconfigureGates(limited))
 		for name, gate := range gates {
 			if name == "without room" || name == "new" {
 				continue // they share a bucket with others
@@ -551,9 +551,9 @@ func TestAGroupGetsAndLosesARate(t *testing.T) {
 		}
 		require.ErrorIs(t, gates["without room"].Run(bg(), succeed), limiter.ErrLimited)
 
-		require.NoError(t, g.Reconfigure(weir.Config{}))
+		require.NoError(t, g.ReconfigureGates(weir.Config{}))
 		requireAllowed(5)
-		require.NoError(t, g.Reconfigure(limited))
+		require.NoError(t, g.ReconfigureGates(limited))
 		require.ErrorIs(t, gates["present"].Run(bg(), succeed), limiter.ErrLimited, "the bucket was kept")
 		require.ErrorIs(t, g.Get("present").Run(bg(), succeed), limiter.ErrLimited)
 	})
@@ -565,24 +565,24 @@ func TestAGroupGetsAndLosesABound(t *testing.T) {
 		for name, gate := range gates {
 			require.NoError(t, gate.Run(bg(), func(context.Context) error {
 				// before there is a bound
-				require.NoError(t, g.Reconfigure(weir.Config{MaxConcurrent: 1}))
+				require.NoError(t, g.ReconfigureGates(weir.Config{MaxConcurrent: 1}))
 				return gate.Run(bg(), func(context.Context) error {
 					require.ErrorIs(t, gate.Run(bg(), succeed), inflight.ErrFull, name)
-					require.NoError(t, g.Reconfigure(weir.Config{Adaptive: true, MaxConcurrent: 1}))
+					require.NoError(t, g.ReconfigureGates(weir.Config{Adaptive: true, MaxConcurrent: 1}))
 					require.ErrorIs(t, gate.Run(bg(), succeed), inflight.ErrFull, name)
-					require.NoError(t, g.Reconfigure(weir.Config{}))
+					require.NoError(t, g.ReconfigureGates(weir.Config{}))
 					require.NoError(t, gate.Run(bg(), succeed), name)
-					require.NoError(t, g.Reconfigure(weir.Config{MaxConcurrent: 1}))
+					require.NoError(t, g.ReconfigureGates(weir.Config{MaxConcurrent: 1}))
 					if name == "present" {
 						require.ErrorIs(t, gate.Run(bg(), succeed), inflight.ErrFull, "the slot in use counts again")
 					}
-					require.NoError(t, g.Reconfigure(weir.Config{}))
+					require.NoError(t, g.ReconfigureGates(weir.Config{}))
 					return nil
 				})
 			}), name)
-			require.NoError(t, g.Reconfigure(weir.Config{MaxConcurrent: 1}))
+			require.NoError(t, g.ReconfigureGates(weir.Config{MaxConcurrent: 1}))
 			require.Zero(t, callsInFlight(g), name)
-			require.NoError(t, g.Reconfigure(weir.Config{}))
+			require.NoError(t, g.ReconfigureGates(weir.Config{}))
 		}
 	})
 }
@@ -608,7 +608,7 @@ func TestCallsThatWaitAtAKeyFollowReconfigure(t *testing.T) {
 			gate := g.Get("a")
 			require.NoError(t, gate.Run(bg(), succeed))
 			began := time.Now()
-			time.AfterFunc(time.Second, func() { require.NoError(t, g.Reconfigure(c.to)) })
+			time.AfterFunc(time.Second, func() { require.NoError(t, g.ReconfigureGates(c.to)) })
 			require.ErrorIs(t, gate.Run(bg(), succeed), c.want)
 			require.InDelta(t, c.took, time.Since(began), float64(time.Second), "%+v", c.to)
 			require.Zero(t, g.Admissions().Waiting)
@@ -621,7 +621,7 @@ func TestCallsThatWaitAtAKeyFollowReconfigure(t *testing.T) {
 func TestOnChangeMayReconfigureItsGroup(t *testing.T) {
 	c := weir.Config{Rate: limiter.PerSecond(100), MaxConcurrent: 5}
 	for name, verb := range map[string]func(g *weir.Group[string], c weir.Config){
-		"Reconfigure": func(g *weir.Group[string], c weir.Config) { _ = g.Reconfigure(c) },
+		"Reconfigure": func(g *weir.Group[string], c weir.Config) { _ = g.ReconfigureGates(c) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var group *weir.Group[string]
@@ -632,7 +632,7 @@ func TestOnChangeMayReconfigureItsGroup(t *testing.T) {
 					called <- true
 					other := c
 					other.Rate, other.Breaker.MinCalls = limiter.PerSecond(10), 7
-					_ = group.Reconfigure(other)
+					_ = group.ReconfigureGates(other)
 					group.Get("other").Hold(time.Millisecond)
 					group.Forget("other")
 				}
@@ -664,12 +664,12 @@ func TestReconfigureInOnChangeIsTheLaterOne(t *testing.T) {
 	outer := weir.Config{Rate: limiter.PerSecond(20), Breaker: breaker.Config{ConsecutiveFailures: 3}}
 	outer.Breaker.OnChange = func(ch breaker.Change) {
 		if ch.To == breaker.HalfOpen {
-			require.NoError(t, group.Reconfigure(inner))
+			require.NoError(t, group.ReconfigureGates(inner))
 		}
 	}
 	group = weir.NewGroup[string]("g", weir.GroupConfig{Gate: outer})
 	group.Get("k").Breaker().OpenFor(0)
-	require.NoError(t, group.Reconfigure(outer))
+	require.NoError(t, group.ReconfigureGates(outer))
 	b := group.Get("new").Breaker()
 	for range 2 {
 		require.Equal(t, breaker.Closed, b.State())

@@ -85,7 +85,7 @@ func TestWaitingCallsAreRefusedWhenTheBreakerOpens(t *testing.T) {
 			})
 		}
 		time.Sleep(500 * time.Millisecond)
-		require.True(t, last.Record(breaker.Failure))
+		require.True(t, last.Record(bg(), nil, breaker.Failure))
 		wg.Wait()
 		require.Equal(t, int64(50), refused.Load())
 		require.Equal(t, 500*time.Millisecond, time.Since(start), "all are refused at once")
@@ -104,7 +104,7 @@ func TestWaitingCallIsRefusedEvenIfTheBreakerClosesAgain(t *testing.T) {
 		var err error
 		go func() { err = g.Run(t.Context(), succeed) }()
 		synctest.Wait()
-		g.Breaker().Force(breaker.ForcedOpen)
+		g.Breaker().Force(breaker.ForcedOpen, "")
 		g.Breaker().Release()
 		synctest.Wait()
 		require.ErrorIs(t, err, breaker.ErrOpen)
@@ -391,7 +391,7 @@ func TestAReleasedSlotIsNotReleasedAgain(t *testing.T) {
 				reconfigure := g.Reconfigure
 				if grouped {
 					group := weir.NewGroup[string]("g", weir.GroupConfig{Gate: bounded})
-					g, reconfigure = group.Get("k"), group.Reconfigure
+					g, reconfigure = group.Get("k"), group.ReconfigureGates
 				}
 				var all sync.WaitGroup
 				call := func(d time.Duration) {
@@ -475,7 +475,7 @@ func TestARefusalOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
 	permit, err := g.Get(2).Allow(bg())
 	require.NoError(t, err)
 	require.ErrorContains(t, g.Get(3).Run(bg(), succeed), "limiter tenants: no tokens left (limit 1), which all keys without room share: MaxKeys is 1, retry in ")
-	permit.Record(breaker.Success)
+	permit.Record(bg(), nil, breaker.Success)
 
 	keys := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: 1})
 	require.True(t, keys.Get(1).Take(1).OK)
@@ -487,7 +487,7 @@ func TestARefusalOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
 	permit, err = g.Get(2).Allow(bg())
 	require.NoError(t, err)
 	require.ErrorContains(t, g.Get(3).Run(bg(), succeed), `"tenants, of all keys without room: MaxKeys is 1" is full`)
-	permit.Record(breaker.Success)
+	permit.Record(bg(), nil, breaker.Success)
 }
 
 func TestARefusalAfterAWaitOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
@@ -505,7 +505,7 @@ func TestARefusalAfterAWaitOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorContains(t, g.Get(3).Run(bg(), succeed),
 			`"tenants, of all keys without room: MaxKeys is 1" had no slot within 1s (limit 1, MaxWait 1s)`)
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 	})
 }
 
@@ -550,7 +550,7 @@ func retryAsTold(t *testing.T, g *weir.Gate, callers int) (tries, waits []time.D
 				}
 				mu.Unlock()
 				if err == nil {
-					permit.Record(breaker.Success)
+					permit.Record(bg(), nil, breaker.Success)
 					return
 				}
 				time.Sleep(weir.RetryAfter(err))
@@ -693,7 +693,7 @@ func TestARemoteThatHangsKeepsNoCallThatWaits(t *testing.T) {
 			})
 			require.NoError(t, g.Run(t.Context(), succeed))
 			if opens {
-				time.AfterFunc(2*time.Second, func() { g.Breaker().Force(breaker.ForcedOpen) })
+				time.AfterFunc(2*time.Second, func() { g.Breaker().Force(breaker.ForcedOpen, "") })
 			}
 			began := time.Now()
 			_ = g.Run(t.Context(), succeed)

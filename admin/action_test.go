@@ -65,7 +65,7 @@ func TestLimitsOfAGate(t *testing.T) {
 	require.Equal(t, 1, *k.send("GET", "/object?name=g", "").InFlight)
 	_, err = g.Allow(t.Context())
 	require.ErrorIs(t, err, inflight.ErrFull)
-	permit.Record(breaker.Success)
+	permit.Record(t.Context(), nil, breaker.Success)
 	k.requireRefused(400, "burst is 0", "/limits?name=g", `{"burst":0}`)
 	require.Equal(t, "7/s", k.send("GET", "/object?name=g", "").Rate)
 }

@@ -27,7 +27,7 @@ func TestForceOfAWholeGroup(t *testing.T) {
 		}}})
 		state := func(key string) breaker.State { return hosts.Get(key).Breaker().State() }
 		state("plain")
-		hosts.Get("own").Breaker().Force(breaker.Shadow)
+		hosts.Get("own").Breaker().Force(breaker.Shadow, "")
 		k := newHandlerTest(t, hosts)
 		a := k.sendAction("force", "name=hosts&all=true", `{"state":"open","for":"10m","reason":"ticket 17"}`)
 		require.Equal(t, "forced_open", a.State)
@@ -53,8 +53,8 @@ func TestForceOfAWholeGroup(t *testing.T) {
 func TestForceOfAGroupReplacesAnother(t *testing.T) {
 	shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{})
 	shards.Get(1)
-	shards.Get(2).Force(breaker.ForcedOpen)
-	shards.Get(4).Force(breaker.Disabled)
+	shards.Get(2).Force(breaker.ForcedOpen, "")
+	shards.Get(4).Force(breaker.Disabled, "")
 	k := newHandlerTest(t, shards)
 	k.sendAction("force", "name=shards&all=true", `{"state":"shadow"}`)
 	k.sendAction("release", "name=shards&key=4", "")
@@ -68,11 +68,11 @@ func TestForceOfAGroupReplacesAnother(t *testing.T) {
 	require.Equal(t, breaker.Closed, shards.Get(4).State(), "it was released meanwhile")
 }
 
-// A key that is added while the group is forced has the initial state of every new key after the
-// release.
-func TestForceOfAGroupWithAnInitialState(t *testing.T) {
-	for _, initial := range []breaker.State{breaker.Shadow, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed} {
-		shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{Breaker: breaker.Config{Initial: initial}})
+// After the release, all keys are in the override of the Config, also those that were added while
+// the group was forced.
+func TestForceOfAGroupThatItsConfigForces(t *testing.T) {
+	for _, state := range []breaker.State{breaker.Shadow, breaker.Disabled, breaker.ForcedOpen, breaker.ForcedClosed} {
+		shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{Breaker: breaker.Config{Force: state}})
 		shards.Get(1)
 		k := newHandlerTest(t, shards)
 		k.sendAction("force", "name=shards&all=true", `{"state":"open"}`)
@@ -82,7 +82,7 @@ func TestForceOfAGroupWithAnInitialState(t *testing.T) {
 		require.Equal(t, breaker.ForcedClosed, shards.Get(3).State())
 		k.sendAction("release", "name=shards&all=true", "")
 		for key := range 4 {
-			require.Equal(t, initial, shards.Get(key).State(), "key %d", key)
+			require.Equal(t, state, shards.Get(key).State(), "key %d", key)
 		}
 	}
 }
@@ -92,12 +92,11 @@ func TestForceOfAGroupWithAnInitialState(t *testing.T) {
 func TestForceOfAGroupWithoutRoom(t *testing.T) {
 	shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
 	k := newHandlerTest(t, shards)
+	for key := range 2 { // calls in flight keep their keys
+		_, err := shards.Get(key).Allow()
+		require.NoError(t, err)
+	}
 	for verb, want := range map[string]breaker.State{`{"state":"open"}`: breaker.ForcedOpen, `{"state":"shadow"}`: breaker.ForcedClosed} {
-		for key := range 2 {
-			permit, err := shards.Get(key).Allow()
-			require.NoError(t, err)
-			permit.Record(breaker.Failure)
-		}
 		k.sendAction("force", "name=shards&all=true", verb)
 		require.Equal(t, want, shards.Get(7).State())
 		k.sendAction("release", "name=shards&all=true", "")
@@ -142,7 +141,7 @@ func TestHoldOfAWholeGroup(t *testing.T) {
 			for _, key := range []string{"known", "new", "other", "fourth"} {
 				for _, g := range []*weir.Group[string]{hosts, free} {
 					if permit, err := g.Get(key).Allow(t.Context()); err == nil {
-						permit.Record(breaker.Success)
+						permit.Record(t.Context(), nil, breaker.Success)
 						n++
 					}
 				}
@@ -181,7 +180,7 @@ func TestForceOfAGroupIsCompleteUnderLoad(t *testing.T) {
 				default:
 				}
 				if permit, err := hosts.Get(strconv.Itoa(caller*1000 + i%100)).Allow(t.Context()); err == nil {
-					permit.Record(breaker.Ignored)
+					permit.Record(t.Context(), nil, breaker.Ignored)
 				}
 			}
 		})
@@ -197,7 +196,7 @@ func TestForceOfAGroupIsCompleteUnderLoad(t *testing.T) {
 		for i := range 80 {
 			permit, err := hosts.Get(strconv.Itoa(round*10 + i)).Allow(t.Context())
 			require.NoError(t, err)
-			permit.Record(breaker.Ignored)
+			permit.Record(t.Context(), nil, breaker.Ignored)
 		}
 	}
 	close(stop)

@@ -81,7 +81,7 @@ func TestDrainWaitsForKeysWithoutRoom(t *testing.T) {
 		for _, key := range []string{"a", "without room"} {
 			permit, err := hosts.Get(key).Allow(t.Context())
 			require.NoError(t, err)
-			time.AfterFunc(time.Minute, func() { permit.Record(breaker.Success) })
+			time.AfterFunc(time.Minute, func() { permit.Record(t.Context(), nil, breaker.Success) })
 		}
 		h := newHealth(t, admin.HealthConfig{DrainDelay: breaker.Off}, hosts)
 		_, got := getHealth(t, h, "/details")

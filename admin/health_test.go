@@ -80,7 +80,7 @@ func TestOnlyNamedBreakersThatAreOpenMakeTheProgramNotReady(t *testing.T) {
 		require.Equal(t, breaker.HalfOpen, database.Breaker().State())
 		status, _ = getHealth(t, h, "/ready")
 		require.Equal(t, 200, status)
-		database.Breaker().Force(breaker.ForcedOpen)
+		database.Breaker().Force(breaker.ForcedOpen, "")
 		status, _ = getHealth(t, h, "/ready")
 		require.Equal(t, 503, status)
 	})
@@ -143,7 +143,7 @@ func TestDrainIsNotReadyThenStopsThenWaitsForCalls(t *testing.T) {
 			require.Equal(t, 503, status)
 			require.Equal(t, []string{"the program is shutting down"}, got.Causes)
 		})
-		time.AfterFunc(3*time.Second+time.Millisecond, func() { permit.Record(breaker.Success) })
+		time.AfterFunc(3*time.Second+time.Millisecond, func() { permit.Record(t.Context(), nil, breaker.Success) })
 		stopped := time.Duration(0)
 		err = h.Drain(t.Context(), func(context.Context) error {
 			stopped = time.Since(start)

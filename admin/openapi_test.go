@@ -95,7 +95,7 @@ func TestHandlerDoesWhatOpenAPISays(t *testing.T) {
 	hosts := weir.NewGroup[string]("g", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerMinute(1), MaxConcurrent: 2}})
 	for range 3 {
 		if permit, err := hosts.Get("k").Allow(t.Context()); err == nil {
-			permit.Record(breaker.Success)
+			permit.Record(t.Context(), nil, breaker.Success)
 		}
 	}
 	monitor := alert.NewMonitor(alert.Config{Instance: "m", Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}}, alert.Rule{

@@ -21,7 +21,7 @@ func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 	for i := range 3 {
 		hosts.Get(i)
 	}
-	hosts.Get(2).Breaker().Force(breaker.Shadow)
+	hosts.Get(2).Breaker().Force(breaker.Shadow, "")
 	k := newHandlerTest(t, hosts)
 	var wg sync.WaitGroup
 	for user := range 8 {
@@ -40,7 +40,7 @@ func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 					require.Equal(t, 429, status)
 				}
 				if permit, err := hosts.Get(0).Allow(t.Context()); err == nil {
-					permit.Record(breaker.Success)
+					permit.Record(t.Context(), nil, breaker.Success)
 				}
 				k.send("GET", "/members?name=hosts", "", as)
 			}

@@ -41,7 +41,7 @@ func TestATimedActionEndsAutomatically(t *testing.T) {
 func TestASecondActionReplacesTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
-		b.Force(breaker.Shadow)
+		b.Force(breaker.Shadow, "")
 		k := newHandlerTest(t, b)
 		k.sendAction("force", "name=b", `{"state":"open","for":"10m"}`)
 		time.Sleep(9 * time.Minute)
@@ -68,7 +68,7 @@ func TestTheEndOfAnActionKeepsChangesByOtherMeans(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
 		k := newHandlerTest(t, b)
 		k.sendAction("force", "name=b", `{"state":"open","for":"10m"}`)
-		b.Force(breaker.Disabled)
+		b.Force(breaker.Disabled, "")
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		require.Equal(t, breaker.Disabled, b.State())

@@ -51,13 +51,13 @@ func whoSetCases() []whoSetCase {
 		{"Breaker.Force", func() (stat.Source, func() error) {
 			b := breaker.New("x", breaker.Config{})
 			return b, func() error {
-				b.Force(breaker.ForcedOpen)
+				b.Force(breaker.ForcedOpen, "")
 				return nil
 			}
 		}, "force", `"state":"open"`, stateOf, "closed", "forced_open"},
 		{"Breaker.Release", func() (stat.Source, func() error) {
 			b := breaker.New("x", breaker.Config{})
-			b.Force(breaker.ForcedOpen)
+			b.Force(breaker.ForcedOpen, "")
 			return b, func() error {
 				b.Release()
 				return nil
@@ -69,7 +69,7 @@ func whoSetCases() []whoSetCase {
 		}, "limits", both, bothOf, []any{"20/s", 9}, []any{"5/s", 3}},
 		{"weir.Group.Reconfigure", func() (stat.Source, func() error) {
 			g := weir.NewGroup[string]("x", weir.GroupConfig{Gate: gateConfig(twenty, 9)})
-			return g, func() error { return g.Reconfigure(gateConfig(five, 3)) }
+			return g, func() error { return g.Reconfigure(weir.GroupConfig{Gate: gateConfig(five, 3)}) }
 		}, "limits", both, bothOf, []any{"20/s", 9}, []any{"5/s", 3}},
 		{"SetRate", func() (stat.Source, func() error) {
 			b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "x", Rate: twenty})
@@ -233,7 +233,7 @@ func TestTheEndOfAnActionReturnsToALaterOverrideOfTheKey(t *testing.T) {
 		b := hosts.Get("a")
 		k := newHandlerTest(t, hosts)
 		k.sendAction("force", "name=hosts&all=true", `{"state":"open"}`)
-		b.Force(breaker.ForcedClosed)
+		b.Force(breaker.ForcedClosed, "")
 		a := k.sendAction("force", "name=hosts&key=a", `{"state":"shadow","for":"1m"}`)
 		require.Equal(t, "forced_closed", a.Timed[0].ReturnsTo)
 		time.Sleep(time.Minute)
@@ -249,7 +249,7 @@ func TestTheEndOfAnActionOnALinkRestoresEachServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLink().(linkSource)
 		k := newHandlerTest(t, l)
-		l.second.Force(breaker.ForcedOpen)
+		l.second.Force(breaker.ForcedOpen, "")
 		a := k.sendAction("drain", "name=x&all=true", `{"for":"1m"}`)
 		require.Equal(t, "forced_open, no override", a.Timed[0].ReturnsTo)
 		time.Sleep(time.Minute)

@@ -202,7 +202,7 @@ func ExampleEach_group() {
 		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.Bool(host.Tripped) }),
 	})
 	hosts.Get("a.example")
-	hosts.Get("b.example").Breaker().Force(breaker.ForcedOpen)
+	hosts.Get("b.example").Breaker().Force(breaker.ForcedOpen, "")
 	monitor.Evaluate(time.Now())
 	for _, a := range monitor.Alerts() {
 		fmt.Println(a)

@@ -36,7 +36,7 @@ func TestRefusalsOfAGateIncludeBreakerAndLimiter(t *testing.T) {
 		require.Equal(t, i >= 10, errors.Is(err, weir.ErrRefused))
 	}
 	v.require(t, s, 9) // by the limiter
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	for range 4 {
 		require.ErrorIs(t, gate.Run(t.Context(), succeed), weir.ErrRefused)
 	}
@@ -122,7 +122,7 @@ func refusalError(ok bool) error {
 func TestRefusalsAreNotCountedAgainAfterAnEviction(t *testing.T) {
 	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	refuse := func(key string, calls int) {
-		gates.Get(key).Breaker().Force(breaker.ForcedOpen)
+		gates.Get(key).Breaker().Force(breaker.ForcedOpen, "")
 		for range calls {
 			require.ErrorIs(t, gates.Get(key).Run(t.Context(), succeed), weir.ErrRefused)
 		}

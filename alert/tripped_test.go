@@ -41,7 +41,7 @@ func outages() map[string]outage {
 		"hangs for 1 s":            {call: callThatHangs(time.Second)},
 		"hangs for 3 s":            {call: callThatHangs(3 * time.Second)},
 		"hangs, long cooldowns":    {call: callThatHangs(3 * time.Second), config: probing},
-		"hangs for a minute":       {call: callThatHangs(time.Minute), config: breaker.Config{SlowCall: time.Second, HungCalls: true}},
+		"hangs for a minute":       {call: callThatHangs(time.Minute)},
 		"answers, but after 2 s":   {call: slow, config: breaker.Config{SlowCall: time.Second}},
 		"answers after 2 s, probe": {call: slow, config: breaker.Config{SlowCall: time.Second, Probes: 1}},
 	}
@@ -90,7 +90,7 @@ func TestTrippedForABreakerForcedOpen(t *testing.T) {
 	v := newValueReader(alert.Bool(b.Tripped))
 	v.require(t, 0, 0)
 	for i, state := range []breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow} {
-		b.Force(state)
+		b.Force(state, "")
 		want := 0.0
 		if state == breaker.ForcedOpen {
 			want = 1

@@ -34,7 +34,7 @@ func TestAfterOpenIsCalledOnce(t *testing.T) {
 
 func TestAfterOpenOfABreakerThatIsOpen(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	calls := 0
 	stop := b.AfterOpen(func() { calls++ })
 	require.Equal(t, 1, calls)

@@ -62,7 +62,7 @@ func BenchmarkAllowRecord(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p, err := br.Allow()
-		if err != nil || !p.Record(breaker.Success) {
+		if err != nil || !p.Record(bg(), nil, breaker.Success) {
 			b.Fatal("refused")
 		}
 	}
@@ -77,23 +77,4 @@ func BenchmarkRunClosedSuccessWithLatency(b *testing.B) {
 			b.Fatal("refused")
 		}
 	}
-}
-
-func BenchmarkRunClosedSuccessWithHungCalls(b *testing.B) {
-	br := breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true})
-	ctx := context.Background()
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = br.Run(ctx, func(context.Context) error { return nil })
-	}
-}
-
-func BenchmarkRunClosedSuccessWithHungCallsParallel(b *testing.B) {
-	br := breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true})
-	ctx := context.Background()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			_ = br.Run(ctx, func(context.Context) error { return nil })
-		}
-	})
 }

@@ -39,54 +39,39 @@ type Breaker struct {
 	slots  probeSlots
 	places *openPlaces // of the group; nil for a breaker that is not in a group
 	placed bool        // b has a place; guarded by mu
-	// the version of the override: see view.Setting.Version; guarded by mu
-	overrideSet uint64
+	own    override    // set by hand; guarded by mu
 
 	// far from phase, because calls write these and read phase
 	refused striped.Counter
-	active  atomic.Int64 // calls in flight, if they are counted
+	active  atomic.Int64 // of a member of a group: calls in flight, which keep its key
 }
 
-// New returns a breaker in the state c.Initial. The name appears in errors, changes and metrics.
-// New panics with the error of c.Validate if there is one.
-func New(name string, c Config) *Breaker { return NewAt(name, c, time.Now()) }
+// New returns a breaker that is closed, or in the state c.Force. The name appears in errors,
+// changes and metrics. New panics with the error of c.Validate if there is one.
+func New(name string, c Config) *Breaker { return newAt(name, c, time.Now()) }
 
-// NewAt is New for a breaker that begins at t0 and uses the times given to its At methods, for
-// replays and simulations. If the first time given is before t0 or more than 146 years after it,
-// the breaker begins at that time instead. So a breaker in a package variable can be used with the
-// clock of a test. A time before the newest time is stale: it counts as the newest time, and ends
-// no cooldown and no window.
-func NewAt(name string, c Config, t0 time.Time) *Breaker {
+// newAt is New for a breaker that begins at t0. If the first time given is before t0 or more than
+// 146 years after it, the breaker begins at that time instead. So a breaker in a package variable
+// can be used with the clock of a test. A time before the newest time is stale: it counts as the
+// newest time, and ends no cooldown and no window.
+func newAt(name string, c Config, t0 time.Time) *Breaker {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	return build(name, newRules(c.orDefault()), t0, nil, "")
+	return build(name, newRules(c.orDefault()), t0, nil)
 }
 
-// build returns a breaker with rules that other breakers may share. forced is an override of the
-// initial state, or "" for none.
-func build(name string, r *rules, t0 time.Time, m *membership, forced State) *Breaker {
-	c := &r.config
+// build returns a breaker with rules that other breakers may share.
+func build(name string, r *rules, t0 time.Time, m *membership) *Breaker {
 	b := &Breaker{name: name, member: m, changes: new(changeQueue), mu: new(sync.Mutex), usual: new(usualDuration)}
 	b.clock.Epoch = t0
 	b.changes.callback.Store(&r.config.OnChange)
 	p := firstPhase(r)
-	if c.Initial != Closed {
-		s, closed := endlessStay(c.Initial, 0), p
-		if c.Initial == Open {
-			s = openStay(0, p.cooldown)
-		}
-		if p = closed.begin(s); c.Initial != Open {
-			p.under = closed
-		}
-	}
-	if forced != "" {
-		p = p.forcedPhase(forced)
-	}
-	if c.Refuse != "" {
-		initial := p
-		p = initial.begin(endlessStay(ForcedOpen, 0))
-		p.refuseAfter(initial)
+	if o := b.overrideInEffect(b.own, r); o.state != "" {
+		forced := *p
+		forced.phase = newPhase(endlessStay(o.state, 0))
+		forced.recovery, forced.under, forced.forcedFor = p.recovery, p, o.reason
+		p = &forced
 	}
 	p.complete(b)
 	b.regime.Store(p)
@@ -185,11 +170,6 @@ func (b *Breaker) State() State {
 	return b.stateAt(b.peekNow())
 }
 
-// StateAt is State at the time t.
-func (b *Breaker) StateAt(t time.Time) State {
-	return b.stateAt(b.peekAt(t))
-}
-
 func (b *Breaker) stateAt(at time.Duration) State {
 	return b.regime.Load().stayAt(at).state
 }
@@ -215,11 +195,6 @@ func (b *Breaker) Tripped() bool {
 // Refused counts the calls refused since the state began, in every state.
 func (b *Breaker) Counts() window.Counts {
 	return b.counts(b.peekNow())
-}
-
-// CountsAt is Counts at the time t.
-func (b *Breaker) CountsAt(t time.Time) window.Counts {
-	return b.counts(b.peekAt(t))
 }
 
 func (b *Breaker) counts(at time.Duration) (c window.Counts) {
@@ -278,14 +253,6 @@ func firstPhase(r *rules) *regime {
 	return p
 }
 
-// begin returns what a breaker begins with instead of p: another stay.
-func (p *regime) begin(s stay) *regime {
-	next := *p
-	next.phase = newPhase(s)
-	next.recovery = p.recovery
-	return &next
-}
-
 // unread stands for a time that was not read from the clock yet.
 const unread = clock.Unread
 
@@ -341,29 +308,25 @@ func (b *Breaker) restartIfNew(at, tolerance time.Duration) {
 	b.changes.deliver()
 }
 
-// restart makes the breaker begin as a new one, in the state Config.Initial, but an override and
-// all totals stay. Calls that began under an override or while the breaker was closed still count,
-// because they may have begun in the new clock. The lock is held.
+// restart makes the breaker begin as a new one, but an override and all totals stay. Calls that
+// began under an override or while the breaker was closed still count, because they may have begun
+// in the new clock. The lock is held.
 func (b *Breaker) restart(at time.Duration) {
 	p := b.regime.Load()
 	b.usual.restart(at)
 	b.unanswered.restart()
-	initial := endlessStay(Closed, at)
-	if p.rules.config.Initial == Open {
-		initial = openStay(at, addClamped(at, p.rules.cooldown(0)))
-	}
 	begun := func(s stay) *regime {
 		next := p.next(s)
 		next.since = at // earlier than the latest time
 		next.recovery = recovery{reason: "initial state", cooldown: p.rules.cooldown(0)}
 		return next
 	}
-	next := begun(initial)
+	next := begun(endlessStay(Closed, at))
 	if p.under != nil {
 		next.generation = 0
 		under := next
 		next = begun(endlessStay(p.state, at))
-		next.under, next.replaced, next.forcedFor, next.reason = under, p.replaced, p.forcedFor, p.reason
+		next.under, next.forcedFor = under, p.forcedFor
 	}
 	p.tally.Restart(at)
 	next.floor = p.tally.Totals()

@@ -176,7 +176,7 @@ func TestOpenErrorSaysWhyAndUntilWhen(t *testing.T) {
 		require.Equal(t, `breaker "payments" is half-open and all its probes are in flight (failure rate 100% of 20 calls, limit 50%)`, err.Error())
 		time.Sleep(time.Minute)
 		require.Equal(t, time.Millisecond, e.RetryAfter(), "it has passed")
-		require.True(t, probes[0].Record(breaker.Success))
+		require.True(t, probes[0].Record(bg(), nil, breaker.Success))
 	})
 }
 
@@ -225,7 +225,7 @@ func TestValidateNamesAllFaultsTogether(t *testing.T) {
 	err := breaker.Config{
 		FailureRate: 2, SlowRate: math.NaN(), SlowCall: -1, ConsecutiveFailures: -5, MinCalls: -9, LastCalls: -1,
 		Cooldown: -9, CooldownFactor: 0.5, MaxCooldown: -1, CooldownJitter: 2, MaxRetryAfter: -9, Probes: -1, ProbeTimeout: -1,
-		HalfOpenTimeout: -1, Initial: breaker.HalfOpen,
+		HalfOpenTimeout: -1, Force: breaker.HalfOpen,
 	}.Validate()
 	require.EqualError(t, err, `breaker: FailureRate is 2, must be above 0 and at most 1, or Off
 breaker: SlowRate is NaN, must be above 0 and at most 1, or Off
@@ -241,17 +241,16 @@ breaker: MaxRetryAfter is -9ns, must not be negative, or Off
 breaker: Probes is -1, must lie between 1 and 10000
 breaker: ProbeTimeout is -1ns, must not be negative
 breaker: HalfOpenTimeout is -1ns, must not be negative
-breaker: Initial is "half_open", must be closed, open, forced_open, forced_closed, disabled or shadow`)
+breaker: Force is "half_open", must be forced_open, forced_closed, disabled or shadow`)
 	for _, c := range []breaker.Config{
 		{SlowRate: 0.5},
-		{HungCalls: true},
 		{LastCalls: 5, Window: 1},
 		{MaxCooldown: 1, Cooldown: 2},
 		{MaxCooldown: time.Second - 1},
 		{CooldownFactor: math.Inf(1)},
 		{CooldownJitter: math.NaN()},
 		{CooldownFactor: math.NaN()},
-		{Initial: "trial"},
+		{Force: "trial"},
 		{SlowRate: -0.2, SlowCall: 1},
 	} {
 		require.Error(t, c.Validate(), "%+v", c)

@@ -59,7 +59,7 @@ func useEverything(g *breaker.Group[string], c breaker.Config) {
 		b.Observe(func(*stat.Series, float64) bool { return true })
 		b.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 		_ = b.Reconfigure(c)
-		b.Force(breaker.Shadow)
+		b.Force(breaker.Shadow, "")
 		b.Release()
 		callEverything(g, key, c)
 	}
@@ -207,8 +207,8 @@ func TestARuleThatPanicsLosesNothing(t *testing.T) {
 		require.PanicsWithValue(t, "trip", func() { _, _ = breaker.Do(bg(), b, func(context.Context) (int, error) { return 1, nil }) })
 		p, err := b.Allow()
 		require.NoError(t, err)
-		require.PanicsWithValue(t, "trip", func() { p.Record(breaker.Failure) })
-		require.False(t, p.Record(breaker.Failure))
+		require.PanicsWithValue(t, "trip", func() { p.Record(bg(), nil, breaker.Failure) })
+		require.False(t, p.Record(bg(), nil, breaker.Failure))
 		panics = false
 		require.Equal(t, window.Counts{Successes: 1, Failures: 2, ConsecutiveFailures: 1}, b.Counts(), "the results stand")
 		run(t, b, 17, fail)

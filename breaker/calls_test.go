@@ -56,7 +56,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 	b := breaker.New("b", breaker.Config{FailureRate: breaker.Off})
 	o := breaker.New("o", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
 	run(t, o, 1, fail)
-	tried := breaker.New("t", breaker.Config{Initial: breaker.Shadow, SlowCall: time.Hour, HungCalls: true})
+	tried := breaker.New("t", breaker.Config{Force: breaker.Shadow, SlowCall: time.Hour})
 	ctx := bg()
 	value := func(context.Context) (int, error) { return 1, errDown }
 	for name, f := range map[string]func(){
@@ -65,7 +65,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 		"closed, Do":       func() { _, _ = breaker.Do(ctx, b, value) },
 		"open, Run":        func() { _ = o.Run(ctx, succeed) },
 		"open, Do":         func() { _, _ = breaker.Do(ctx, o, value) },
-		"Allow and Record": func() { p, _ := b.Allow(); p.Record(breaker.Success) },
+		"Allow and Record": func() { p, _ := b.Allow(); p.Record(bg(), nil, breaker.Success) },
 		"Check when open":  func() { _ = o.Check() },
 		"State and Counts": func() { _, _ = b.State(), b.Counts() },
 		"Totals when open": func() { _ = o.Totals() },
@@ -83,7 +83,7 @@ func TestAPermitMakesItsCall(t *testing.T) {
 	require.PanicsWithValue(t, "breaker: the function to call is nil", func() { _ = permit.Run(bg(), nil) })
 	require.NoError(t, permit.Run(bg(), succeed))
 	require.EqualValues(t, 1, b.Counts().Successes)
-	require.False(t, permit.Record(breaker.Failure), "it is used up")
+	require.False(t, permit.Record(bg(), nil, breaker.Failure), "it is used up")
 	require.PanicsWithValue(t, "breaker: the permit is used up", func() { _ = permit.Run(bg(), succeed) })
 
 	permit = breaker.Permit{}
@@ -92,7 +92,7 @@ func TestAPermitMakesItsCall(t *testing.T) {
 	require.EqualValues(t, 1, b.Counts().Failures)
 	permit = breaker.Permit{}
 	require.NoError(t, b.Admit(&permit))
-	require.True(t, permit.Record(breaker.Success))
+	require.True(t, permit.Record(bg(), nil, breaker.Success))
 	require.Panics(t, func() { _ = permit.Run(bg(), succeed) })
 
 	for range 2 {
@@ -103,7 +103,7 @@ func TestAPermitMakesItsCall(t *testing.T) {
 	permit = breaker.Permit{}
 	require.ErrorIs(t, b.Admit(&permit), breaker.ErrOpen)
 	require.ErrorIs(t, b.AdmitAt(time.Now(), &permit), breaker.ErrOpen)
-	require.False(t, permit.Record(breaker.Success), "what was refused has no permit")
+	require.False(t, permit.Record(bg(), nil, breaker.Success), "what was refused has no permit")
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if b.Admit(&permit) == nil {
 			t.Fatal("let through")
@@ -133,10 +133,8 @@ func TestAdmitClosedAt(t *testing.T) {
 	require.False(t, b.AdmitClosedAt(4*time.Second, &permit), "it is open")
 	require.False(t, b.AdmitClosedAt(time.Hour, &permit), "and would be half-open, which is for AdmitAt")
 	require.Zero(t, b.CountsAt(modelTimeAt(4000)).Refused)
-	require.False(t, permit.Record(breaker.Success), "what was not let through has no permit")
+	require.False(t, permit.Record(bg(), nil, breaker.Success), "what was not let through has no permit")
 
-	b = breaker.NewAt("x", breaker.Config{SlowCall: time.Second, HungCalls: true}, modelTimeAt(0))
-	require.False(t, b.AdmitClosedAt(0, &permit), "calls in flight are watched")
-	b = breaker.NewAt("x", breaker.Config{Active: true}, modelTimeAt(0))
-	require.False(t, b.AdmitClosedAt(0, &permit), "calls in flight are counted")
+	b = breaker.NewAt("x", breaker.Config{}, modelTimeAt(0))
+	require.False(t, b.AdmitClosedAt(0, &permit), "calls are sampled")
 }

@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -46,9 +45,8 @@ type Change struct {
 }
 
 // Context returns a context with the values of the context of the call whose result caused the
-// transition, such as its trace. It is never cancelled. If no call caused the transition, or the
-// call was recorded by Permit.Record, which has no context, Context returns context.Background.
-// LogChanges logs with it.
+// transition, such as its trace. It is never cancelled. If no call caused the transition, Context
+// returns context.Background. LogChanges logs with it.
 func (c Change) Context() context.Context {
 	if c.ctx == nil {
 		return context.Background()
@@ -254,8 +252,8 @@ type incidents struct {
 // afterTransition returns the incidents after a transition from phase p at the given time. i is nil
 // before the first opening.
 func (i *incidents) afterTransition(c *Change, p *regime, at time.Duration, date func(time.Duration) time.Time) *incidents {
-	if i == nil && p.state == Open { // Initial is Open
-		i = &incidents{began: p.since, openings: 1, cause: p.reason}
+	if i == nil && p.passes != allCalls { // it began in an override
+		i = &incidents{began: p.since, openings: 1, cause: p.forcedFor}
 	}
 	trips, tripped := stateMachine[c.To].passes != allCalls, i != nil && i.openings > 0
 	switch {
@@ -297,7 +295,7 @@ func (p *regime) allIncidents(date func(time.Duration) time.Time) (all []view.In
 		return all
 	case i != nil && i.openings > 0:
 		return append(slices.Clip(all), view.Incident{Began: date(i.began), Openings: i.openings, Cause: i.cause})
-	default: // Initial is Open
-		return append(slices.Clip(all), view.Incident{Began: date(p.since), Openings: 1, Cause: cmp.Or(p.forcedFor, p.reason)})
+	default: // it began in an override
+		return append(slices.Clip(all), view.Incident{Began: date(p.since), Openings: 1, Cause: p.forcedFor})
 	}
 }

@@ -165,7 +165,7 @@ func TestCallsToARealServerCountByHowTheyEnd(t *testing.T) {
 		{server.URL + "/drop", time.Minute, window.Counts{Failures: 1, ConsecutiveFailures: 1}},
 		{"http://" + gone.Addr().String(), time.Minute, window.Counts{Failures: 1, ConsecutiveFailures: 1}},
 	} {
-		b := breaker.New("b", breaker.Config{CountDeadlines: true})
+		b := breaker.New("b", breaker.Config{})
 		ctx, cancel := context.WithTimeout(bg(), c.wait)
 		get(b, ctx, c.url)
 		cancel()

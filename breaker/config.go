@@ -1,12 +1,10 @@
 package breaker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -23,8 +21,9 @@ type Config struct {
 	// FailureRate is the share of failed calls in the window at which the breaker opens, above 0
 	// and at most 1, or Off for never. Default 0.5.
 	FailureRate float64
-	// SlowCall is the duration above which a call is slow. It costs a second reading of the clock
-	// per call. Default 0: no call is slow.
+	// SlowCall is the duration above which a call is slow. A call is counted when it ends: give
+	// calls that may hang a deadline, and bound those in flight with weir.Config.MaxConcurrent.
+	// SlowCall costs a second reading of the clock per call. Default 0: no call is slow.
 	SlowCall time.Duration
 	// SlowRate is the share of slow calls in the window at which the breaker opens, above 0 and at
 	// most 1, or Off for never. Default 0.5 if SlowCall is set.
@@ -33,19 +32,6 @@ type Config struct {
 	// second reading of the clock and two atomic adds per call, and 44 kB from the first call on.
 	// Default false.
 	Latency bool
-	// HungCalls counts a call in flight for longer than SlowCall as slow before it returns, so that
-	// a service that hangs opens the breaker before the first call returns. A closed or recovering
-	// breaker checks this when a call begins. So a call that hangs is noticed by the first call
-	// that begins more than 2 × SlowCall + 1s after it began, for every window. If no call began
-	// for that long, the process may have been suspended. Then a call that hangs is noticed by the
-	// first call that begins more than half a second plus half of SlowCall after the call that
-	// ended the pause. Probes of a half-open breaker have ProbeTimeout instead. HungCalls costs two
-	// atomic adds per call, and memory for 40 counters, or 80 if calls hang. Default false.
-	HungCalls bool
-	// Active counts the calls in flight for the metric weir.breaker.call.active. A forgotten permit
-	// is counted forever. It costs a reading of the clock and two atomic adds per call. Default
-	// false.
-	Active bool
 	// ConsecutiveFailures is the number of consecutive failures at which the breaker opens, however
 	// far apart they are and whatever MinCalls is. Default 0: never.
 	ConsecutiveFailures int
@@ -123,14 +109,13 @@ type Config struct {
 	// opens again if calls only fail for that time. Default 20s.
 	Recovery time.Duration
 
-	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an override.
-	// Default Closed.
-	Initial State
-	// Refuse makes the breaker refuse all calls, including calls of keys without room in a group:
-	// it is forced open. The text is the reason that the errors show, of at most 1,024 bytes, such
-	// as "maintenance until 18:00". Force, Release, OpenFor and Reset take effect only when
-	// Reconfigure has made Refuse empty. Default none.
-	Refuse string
+	// Force is an override: ForcedOpen, ForcedClosed, Disabled or Shadow. Reconfigure lifts it. In
+	// a group it holds for all keys, those that come later included. Keys without room are forced
+	// open or closed. An override that Breaker.Force sets lies over it. Default none.
+	Force State
+	// ForceReason is why Force is set, such as "maintenance until 18:00", of at most 1,024 bytes.
+	// It is for refused callers and Change.Reason. Default "forced" if Force is set.
+	ForceReason string
 
 	// Classify returns the outcome of a call that returned the given error or nil. It runs outside
 	// all locks. If it panics, the call is ignored and the panic propagates. Accept, Ignore and
@@ -141,8 +126,8 @@ type Config struct {
 	//   - A call that panicked or called runtime.Goexit is a failure.
 	//   - A call that returned an error after its caller cancelled ctx is ignored. A deadline that
 	//     has passed is not a cancellation, because a service that hangs until the deadlines of its
-	//     callers has failed. For deadlines that say nothing about the service, see CountDeadlines.
-	//     If the call returned no error, Classify is called, but a failure is ignored.
+	//     callers has failed. The package comment says which deadlines say nothing about the
+	//     service. If the call returned no error, Classify is called, but a failure is ignored.
 	//   - A call whose error matches weir.ErrRefused is ignored: an inner breaker, throttle or
 	//     limiter refused it, so the service never saw it. An error that joins a refusal and a
 	//     failure matches too: if one call guards calls to several services, give each service its
@@ -159,10 +144,9 @@ type Config struct {
 	KeepFailures int
 	// DescribeFailure may change what is kept of a failed call, such as add the trace ID of ctx as
 	// Note, or clear a Message that has secrets. f has Kind and Message, but not Time and Duration.
-	// err is nil if the call did not return, or returned a value that is a failure. DescribeFailure
-	// is not called for outcomes that Permit.Record records, which come without ctx and error. It
-	// runs outside all locks. A panic is recovered: then f is kept without Message and Note.
-	// Default none.
+	// err is nil if the call did not return, or Permit.Record or the value that it returned says
+	// that it failed. DescribeFailure runs outside all locks. A panic is recovered: then f is kept
+	// without Message and Note. Default none.
 	DescribeFailure func(ctx context.Context, err error, f *FailedCall)
 
 	// Trace returns the IDs of the trace and the span of a call, in hexadecimal digits, or "" if
@@ -171,11 +155,6 @@ type Config struct {
 	// with an ID of more than 64 bytes, does not become an exemplar. Trace runs outside all locks.
 	// A panic is recovered. Default none.
 	Trace func(ctx context.Context) (traceID, spanID string)
-
-	// CountDeadlines counts a failure after a deadline also if the deadline was shorter than a
-	// successful call usually takes, or passed while the process was suspended. By default such
-	// failures are ignored: see the package comment. Default false.
-	CountDeadlines bool
 
 	// OnChange is called for every transition, one at a time and in order. The goroutine that
 	// causes the transition calls it, outside all locks, so it may call any method of the breaker.
@@ -190,7 +169,7 @@ const (
 	maxRun       = 100_000
 	maxFactor    = 100
 	maxKept      = 100
-	maxRefuse    = 1024
+	maxReason    = 1024
 )
 
 // Validate returns an error that names every invalid field, or nil.
@@ -211,9 +190,6 @@ func (c Config) validateRules(fs *faults) {
 	fs.atLeast("SlowCall", c.SlowCall, 0)
 	if c.SlowCall == 0 && c.SlowRate > 0 {
 		fs.add("SlowRate is %v, must be 0 if SlowCall is not set", c.SlowRate)
-	}
-	if c.SlowCall == 0 && c.HungCalls {
-		fs.add("HungCalls is true, must be false if SlowCall is not set")
 	}
 	if c.ConsecutiveFailures < 0 {
 		fs.add("ConsecutiveFailures is %d, must be at least 1, or 0 for never", c.ConsecutiveFailures)
@@ -266,11 +242,14 @@ func (c Config) validateRecovery(fs *faults) {
 	fs.atLeast("Recovery", c.Recovery, Off)
 	fs.atLeast("ProbeTimeout", c.ProbeTimeout, 0)
 	fs.atLeast("HalfOpenTimeout", c.HalfOpenTimeout, 0)
-	if c.Initial != "" && (!slices.Contains(states[:], c.Initial) || c.Initial == HalfOpen || c.Initial == Recovering) {
-		fs.add("Initial is %.60q, must be closed, open, forced_open, forced_closed, disabled or shadow", c.Initial)
+	if c.Force != "" && !c.Force.isOverride() {
+		fs.add("Force is %.60q, must be forced_open, forced_closed, disabled or shadow", c.Force)
 	}
-	if len(c.Refuse) > maxRefuse {
-		fs.add("Refuse has %d bytes, must have at most %d", len(c.Refuse), maxRefuse)
+	if len(c.ForceReason) > maxReason {
+		fs.add("ForceReason has %d bytes, must have at most %d", len(c.ForceReason), maxReason)
+	}
+	if c.ForceReason != "" && c.Force == "" {
+		fs.add("ForceReason is %.60q, must be empty if Force is", c.ForceReason)
 	}
 }
 
@@ -300,7 +279,6 @@ func (c Config) orDefault() Config {
 	c.Probes = valueOr(c.Probes, 3, Off)
 	c.ProbeTimeout = valueOr(c.ProbeTimeout, 10*time.Second, Off)
 	c.KeepFailures = valueOr(c.KeepFailures, 8, 0)
-	c.Initial = cmp.Or(c.Initial, Closed)
 	return c
 }
 
@@ -348,7 +326,6 @@ func (r *rules) Settings() []view.Setting {
 		{Name: "ConsecutiveFailures", Value: countText(c.ConsecutiveFailures)},
 		{Name: "SlowCall", Value: spanText(c.SlowCall)},
 		{Name: "SlowRate", Value: rateText(c.SlowRate)},
-		{Name: "HungCalls", Value: strconv.FormatBool(c.HungCalls)},
 		{Name: "MinCalls", Value: countText(c.MinCalls)},
 	}
 	if c.LastCalls > 0 {
@@ -367,7 +344,6 @@ func (r *rules) Settings() []view.Setting {
 		view.Setting{Name: "HalfOpenTimeout", Value: spanText(c.HalfOpenTimeout)},
 		view.Setting{Name: "Recovery", Value: spanText(c.Recovery)},
 		view.Setting{Name: "KeepFailures", Value: countText(c.KeepFailures)},
-		view.Setting{Name: "CountDeadlines", Value: strconv.FormatBool(c.CountDeadlines)},
 	)
 }
 

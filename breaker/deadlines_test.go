@@ -18,7 +18,6 @@ func TestDeadlinesThatAreTooShortOpenNothing(t *testing.T) {
 		"by default":      {},
 		"last calls":      {LastCalls: 100},
 		"slow calls":      {SlowCall: time.Second},
-		"hung calls":      {SlowCall: time.Second, HungCalls: true},
 		"a short window":  {Window: time.Second},
 		"an own classify": {Classify: breaker.FailOn(context.DeadlineExceeded)},
 	} {
@@ -40,13 +39,24 @@ func TestDeadlinesThatAreTooShortOpenNothing(t *testing.T) {
 	}
 }
 
-func TestCountDeadlinesCountsDeadlinesThatAreTooShort(t *testing.T) {
+// A caller that knows better records the outcome.
+func TestARecordedFailureCountsAfterADeadlineThatIsTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 50*time.Millisecond)
 		defer s.group.Wait()
 		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 		require.Empty(t, s.refused)
-		require.NoError(t, s.b.Reconfigure(breaker.Config{CountDeadlines: true}))
+		s.call = func(ctx context.Context, b *breaker.Breaker, fn func(context.Context) error) error {
+			permit, err := b.Allow()
+			if err != nil {
+				return err
+			}
+			if err = fn(ctx); err != nil {
+				permit.Record(ctx, err, breaker.Failure)
+			}
+			permit.Done(ctx, err)
+			return err
+		}
 		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 		require.Greater(t, s.refused[longTimeout], 100)
 	})
@@ -189,7 +199,7 @@ func TestProbesWithShortDeadlinesDecideNothing(t *testing.T) {
 
 func TestAShadowIgnoresDeadlinesThatAreTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(breaker.Config{Initial: breaker.Shadow}, 50*time.Millisecond)
+		s := newService(breaker.Config{Force: breaker.Shadow}, 50*time.Millisecond)
 		defer s.group.Wait()
 		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 		opened, _ := s.b.ShadowTotals()

@@ -19,7 +19,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer permit.Record(breaker.Failure) // counts only after a panic or a return before Done
+//	defer permit.Record(ctx, nil, breaker.Failure) // counts only if Done is not called
 //	err = send(ctx)
 //	permit.Done(ctx, err)
 //
@@ -38,8 +38,10 @@
 //	   │ calls go well    fail      │                  probes succeeded  │
 //	   └───────────────── Recovering ◄───────────────────────────────────┘
 //
-// The other four states are overrides. Force sets an override and Release lifts it. The state
-// underneath is kept, and its cooldown runs on.
+// The other four states are overrides, with a reason. Force sets an override by hand and Release
+// lifts it. Config.Force sets one that Reconfigure lifts, for all keys of a group. An override by
+// hand lies over that of the Config, and both lie over the automatic state, which is kept and whose
+// cooldown runs on.
 //
 //	State         Calls    Results decide       Counts returns                 Ends
 //	Closed        pass     to open              the window since it closed     a limit of Config is reached: Open
@@ -48,10 +50,10 @@
 //	                                                                           HalfOpenTimeout is over: Open
 //	Recovering    a share  how large it is      the window since it began      calls go well, or only fail, for
 //	                                                                           Recovery: Closed or Open
-//	ForcedOpen    refused  nothing              nothing                        Release: the state underneath
-//	ForcedClosed  pass     nothing              the window                     Release: the state underneath
-//	Disabled      pass     nothing              nothing: calls do not count    Release: the state underneath
-//	Shadow        pass     nothing              the window                     Release: the state underneath
+//	ForcedOpen    refused  nothing              nothing                        the override is lifted: the state below
+//	ForcedClosed  pass     nothing              the window                     likewise
+//	Disabled      pass     nothing              nothing: calls do not count    likewise
+//	Shadow        pass     nothing              the window                     likewise
 //
 // In the state Shadow a breaker refuses nothing and reports what it would have done: ShadowTotals
 // returns how many times it would have opened and how many calls it would have refused.
@@ -97,14 +99,18 @@
 //
 // # Other limits
 //
-// A breaker can also open on the rate of slow calls, on calls that hang, on consecutive failures,
-// on the result of Config.Trip, and on counts that a fleet shares: see [Config]. OpenFor opens it
-// and Reset closes it by hand. Reconfigure changes its Config.
+// A breaker can also open on the rate of slow calls, on consecutive failures, on the result of
+// Config.Trip, and on counts that a fleet shares: see [Config]. OpenFor opens it and Reset closes
+// it by hand. Reconfigure changes its Config.
+//
+// A call that hangs counts when it ends. Give each call a deadline: then a service that hangs fails
+// after that time. A bound on the calls in flight limits those that hang until then: see
+// weir.Config.MaxConcurrent and package inflight.
 //
 // # Deadlines that say nothing
 //
-// A call that fails after the deadline of its context is ignored in two cases, unless
-// Config.CountDeadlines is set:
+// A call that fails after the deadline of its context is ignored in two cases. An outcome that
+// Permit.Record records counts in any case.
 //
 //   - The deadline was shorter than a successful call usually takes. So callers with short
 //     deadlines do not open the breaker for others. While nothing is known of successful calls, a
@@ -135,10 +141,7 @@
 //   - If calls are not timed when the first deadline passes, a call that is in flight then counts
 //     only if its own deadline is later by at least the usual duration. This may delay an opening
 //     by that duration.
-//   - Successes after the process was suspended can be slow calls. After a pause without calls,
-//     HungCalls counts the calls in flight: at once if the pause was shorter than 2 × SlowCall +
-//     1s, and half a second later if it was longer. Permit.Record has no context, so an outcome
-//     that it records counts.
+//   - Successes after the process was suspended can be slow calls.
 //
 // # Last failures
 //
@@ -161,7 +164,7 @@
 // successes, no rule of its Config would have opened it. If only the last failure had been a
 // success, the breaker would have opened. The same holds for slow calls. There is no margin if
 // another rule, such as Trip or SharedCounts, might have opened the breaker anyway. There is none
-// either if hung calls or probes opened it, or if it was recovering.
+// either if probes opened it, or if it was recovering.
 //
 // # Recovery
 //
@@ -182,7 +185,7 @@
 // Of any n calls in a row at most ⌈n/8⌉ pass at the smallest share, plus one per second. No random
 // numbers are used: every eighth, fourth or second call passes. The breaker closes at the first
 // call at which all calls pass and no round has failed for Recovery. It opens when the share is
-// smallest and no round was good for Recovery, or when calls hang and Config.HungCalls is set.
+// smallest and no round was good for Recovery.
 //
 // There is a way back from every state. If a service answers well from some time on, and calls come
 // steadily, all of them pass after at most
@@ -237,8 +240,8 @@
 //     opens at the first result after a place is free, if the rules still say so. Config.OnChange
 //     gets a Change from Closed to Closed with the reason, at most once per Cooldown, or per second
 //     if that is longer. The metric weir.breaker.group.prevented_openings counts these.
-//   - MaxOpen does not bind keys that are opened by hand, by Force, Release, OpenFor or
-//     Config.Initial. They take places too. The state Shadow does not take MaxOpen into account.
+//   - MaxOpen does not bind keys that are opened by Force, Config.Force, Release or OpenFor. They
+//     take places too. The state Shadow does not take MaxOpen into account.
 //   - If MaxOpen or the number of keys falls, open keys stay open, and no other key opens until
 //     enough of them have closed.
 //
@@ -259,13 +262,13 @@
 //   - Failures before the breaker closed do not count after it closed.
 //   - A package variable can be used in bubbles of testing/synctest, in which the clock begins
 //     anew. A breaker whose clock is another one than before starts again as new, but its override
-//     and its totals stay. A stale time for AllowAt never does that, and never ends a cooldown.
+//     and its totals stay.
 //   - If a call panics, it counts as a failure and the panic propagates.
 //   - A call that its caller cancelled is ignored unless it succeeded. A call that an inner
 //     breaker, throttle or limiter refused is ignored, whatever Config.Classify returns.
 //   - RetryAfter of a refusal is never 0, so a caller that sleeps for it between retries does not
 //     spin.
-//   - A call through a closed breaker reads the clock once, or twice if SlowCall, Latency or Active
-//     is set or the call is a sample. A refusal reads the clock once. Neither allocates memory,
-//     except about 3 kB per sample. No goroutine or timer is started.
+//   - A call through a closed breaker reads the clock once, or twice if SlowCall or Latency is set
+//     or the call is a sample. A refusal reads the clock once. Neither allocates memory, except
+//     about 3 kB per sample. No goroutine or timer is started.
 package breaker

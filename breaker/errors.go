@@ -28,8 +28,8 @@ type OpenError struct {
 	// State is Open, ForcedOpen, HalfOpen if no probe was due or all were in flight, or Recovering
 	// if only a share of the calls passes.
 	State State
-	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%", or
-	// Config.Refuse.
+	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%", or the
+	// reason of the override.
 	Reason string
 	// Until is when the breaker lets a probe through. For HalfOpen that may happen earlier, and
 	// after a run of failures for Open too. It is zero for ForcedOpen and Recovering.

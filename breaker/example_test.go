@@ -58,7 +58,7 @@ func ExamplePermit() {
 		if err != nil {
 			return err
 		}
-		defer permit.Record(breaker.Failure) // counts only after a panic, or a return before Done
+		defer permit.Record(ctx, nil, breaker.Failure) // counts only if Done is not called
 		if err := open(); err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func ExampleOutcome() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(permit.Record(breaker.Ignored), b.Counts().Ignored, b.Counts().Calls())
+	fmt.Println(permit.Record(context.Background(), nil, breaker.Ignored), b.Counts().Ignored, b.Counts().Calls())
 	// Output: true 1 0
 }
 
@@ -144,8 +144,8 @@ func ExamplePermit_Record_late() {
 		fmt.Println(err)
 		return
 	}
-	b.Force(breaker.ForcedClosed)
-	fmt.Println(late.Record(breaker.Failure), b.Totals().Calls())
+	b.Force(breaker.ForcedClosed, "")
+	fmt.Println(late.Record(context.Background(), nil, breaker.Failure), b.Totals().Calls())
 	// Output: false 0
 }
 
@@ -156,19 +156,19 @@ func ExampleState() {
 
 func ExampleBreaker_Force() {
 	b := breaker.New("users", breaker.Config{})
-	b.Force(breaker.ForcedOpen) // the service is down for maintenance
+	b.Force(breaker.ForcedOpen, "maintenance until 18:00")
 	fmt.Println(b.Run(context.Background(), func(context.Context) error { return nil }))
 	b.Release()
 	fmt.Println(b.Run(context.Background(), func(context.Context) error { return nil }))
 	// Output:
-	// breaker "users" is forced open
+	// breaker "users" is forced open: maintenance until 18:00
 	// <nil>
 }
 
 // A new breaker can begin in the state Shadow, in which it refuses nothing.
 func ExampleBreaker_Force_shadow() {
 	b := breaker.New("users", breaker.Config{
-		MinCalls: 2, Initial: breaker.Shadow,
+		MinCalls: 2, Force: breaker.Shadow,
 		OnChange: func(c breaker.Change) { fmt.Println(c.Reason) },
 	})
 	for range 3 {

@@ -48,7 +48,7 @@ func TestCallsWithATraceAreExemplars(t *testing.T) {
 		require.NoError(t, b.Run(contextWithTrace(strings.Repeat("x", 65)), callTaking(10*time.Millisecond)))
 		permit, err := b.Allow()
 		require.NoError(t, err)
-		permit.Record(breaker.Success)
+		permit.Record(bg(), nil, breaker.Success)
 		require.Empty(t, exemplarsOf(b), "no trace, an ID that is too long, no context")
 
 		require.NoError(t, b.Run(contextWithTrace("slow"), callTaking(time.Second)))
@@ -60,7 +60,7 @@ func TestCallsWithATraceAreExemplars(t *testing.T) {
 		quick := time.Now()
 		permit, err = b.Allow()
 		require.NoError(t, err)
-		permit.DoneAs(contextWithTrace("ignored"), nil, breaker.Ignored)
+		permit.Record(contextWithTrace("ignored"), nil, breaker.Ignored)
 		want := []stat.Exemplar{
 			{Value: 0.01, Time: quick, TraceID: "quick", SpanID: "span of quick"}, {Value: 1, Time: slow, TraceID: "slow", SpanID: "span of slow"},
 		}

@@ -17,9 +17,17 @@ func (b *Breaker) AdmitClosedAt(d time.Duration, m *Permit) bool {
 	return inside{}.AdmitClosedAt(b, d, m)
 }
 func (b *Breaker) AdmitAt(t time.Time, m *Permit) error { return inside{}.AdmitAt(b, t, m) }
-func (b *Breaker) CheckAt(t time.Time) error            { return inside{}.CheckAt(b, t) }
-func (b *Breaker) Check() error                         { return inside{}.CheckAt(b, time.Now()) }
-func (b *Breaker) Refuse(reason string) error           { return inside{}.Refuse(b, reason) }
+
+// The methods at a given time, which replays use.
+
+func NewAt(name string, c Config, t0 time.Time) *Breaker { return newAt(name, c, t0) }
+func (b *Breaker) AllowAt(t time.Time) (Permit, error)   { return inside{}.AllowAt(b, t) }
+func (m *Permit) RecordAt(t time.Time, o Outcome) bool   { return inside{}.RecordAt(m, t, o) }
+func (b *Breaker) StateAt(t time.Time) State             { return inside{}.StateAt(b, t) }
+func (b *Breaker) CountsAt(t time.Time) window.Counts    { return inside{}.CountsAt(b, t) }
+func (b *Breaker) CheckAt(t time.Time) error             { return inside{}.CheckAt(b, t) }
+func (b *Breaker) Check() error                          { return inside{}.CheckAt(b, time.Now()) }
+func (b *Breaker) Refuse(reason string) error            { return inside{}.Refuse(b, reason) }
 
 // AfterOpen calls f when a gate would interrupt a call that waits, because the breaker has opened.
 func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
@@ -45,12 +53,17 @@ func Facts(e OpenError) OpenError {
 
 // The administrative methods at a given time.
 
-func (b *Breaker) ForceAt(t time.Time, s State)               { b.forceAt(t, s) }
-func (b *Breaker) ReleaseAt(t time.Time)                      { b.releaseAt(t) }
-func (b *Breaker) OpenForAt(t time.Time, d time.Duration)     { b.openForAt(t, d) }
-func (b *Breaker) ResetAt(t time.Time)                        { b.resetAt(t) }
-func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfigureAt(t, c) }
-func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }
+func (b *Breaker) ForceAt(t time.Time, s State, reason string) { b.forceAt(t, s, reason) }
+func (b *Breaker) ReleaseAt(t time.Time)                       { b.releaseAt(t) }
+func (b *Breaker) OpenForAt(t time.Time, d time.Duration)      { b.openForAt(t, d) }
+func (b *Breaker) ResetAt(t time.Time)                         { b.resetAt(t) }
+func (b *Breaker) ReconfigureAt(t time.Time, c Config) error   { return b.reconfigureAt(t, c) }
+
+// ReconfigureAt replaces the Config of all breakers of a group, and keeps its MaxOpen.
+func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error {
+	share := float64(g.places.share.Load()) / float64(wholeRate)
+	return g.reconfigureAt(t, GroupConfig{Breaker: c, MaxKeys: g.maxKeys, MaxSeries: valueOr(g.maxSeries, Off, Off), MaxOpen: share})
+}
 
 // Sampled reports whether calls are timed for the usual duration.
 func (b *Breaker) Sampled() bool { return b.regime.Load().sample != nil }
@@ -84,6 +97,12 @@ func (b *Breaker) allStats(at time.Duration) AllStats {
 func (c Change) Seq() uint64    { return c.seq }
 func (c Change) Origin() string { return c.origin }
 func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }
+
+// WithoutContext returns c without the context of a call.
+func (c Change) WithoutContext() Change {
+	c.ctx = nil
+	return c
+}
 
 // WithSeq returns c with a different number.
 func (c Change) WithSeq(n uint64) Change {
@@ -133,6 +152,8 @@ func (b *Breaker) KeptFailures() []FailedCall { return b.newDetails("").failures
 
 // The administrative methods of a group.
 
-func (g *Group[K]) ForceAll(s State) { _, _ = groupView[K]{g}.Set("", stateSetting(s, 0)...) }
-func (g *Group[K]) ReleaseAll()      { g.ForceAll("") }
-func (g *Group[K]) ResetAll()        { _ = groupView[K]{g}.Reset(context.Background(), "") }
+func (g *Group[K]) ForceAll(s State) {
+	_, _ = groupView[K]{g}.Set("", stateSetting(override{state: s})...)
+}
+func (g *Group[K]) ReleaseAll() { g.ForceAll("") }
+func (g *Group[K]) ResetAll()   { _ = groupView[K]{g}.Reset(context.Background(), "") }

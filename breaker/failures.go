@@ -28,7 +28,7 @@ type FailedCall struct {
 	// Kind is the Go type of the error, such as "*net.OpError", in at most 100 bytes. Wrappers made
 	// by packages fmt and errors do not count: if there is nothing else, Kind is "error". It is
 	// "panic" if the call panicked or called runtime.Goexit, "result" if it returned no error but a
-	// value that is a failure, and "recorded" if Permit.Record recorded it.
+	// value that is a failure, and "recorded" if Permit.Record recorded it without an error.
 	Kind string
 	// Message is the text of the error, in at most 200 bytes.
 	Message string
@@ -81,13 +81,10 @@ func (b *Breaker) forgetFailures() {
 	b.failures.Store(nil)
 }
 
-// keepFailure stores a failure that was counted in phase p. f is nil if only the outcome is known.
+// keepFailure stores a failure that was counted in phase p.
 func (b *Breaker) keepFailure(p *regime, m *Permit, at time.Duration, f *failure) {
 	most := p.rules.config.KeepFailures
 	r := b.failures.Load()
-	if f == nil {
-		f = &recordedFailure
-	}
 	if most == 0 || !r.keeps(at) {
 		return
 	}
@@ -197,12 +194,8 @@ const (
 // still be parts of longer strings in memory.
 type failure struct{ kind, message, note string }
 
-// recordedFailure is a failure of which only the outcome is known. It never changes.
-var recordedFailure = failure{kind: kindRecorded}
-
-// isKept reports whether describe was called for f. It also returns true if f is nil, because then
-// only the outcome is known.
-func (f *failure) isKept() bool { return f == nil || f.kind != "" }
+// isKept reports whether describe was called for f.
+func (f *failure) isKept() bool { return f != nil && f.kind != "" }
 
 // describe fills in f for a failed call that returned err. If err is nil, the failure is of the
 // given kind. It calls functions of the user, so no lock is held.
@@ -313,9 +306,6 @@ const maxTraceID = 64
 // keepExemplar keeps a call whose duration was counted, if its trace is known and an exemplar is
 // due. It calls a function of the user, so no lock is held.
 func (b *Breaker) keepExemplar(ctx context.Context, m *Permit, at time.Duration) {
-	if ctx == unknownContext {
-		return
-	}
 	list := b.exemplars.Load()
 	if list == nil {
 		made := make(exemplars, len(instrument.BreakerCallDuration.Bounds)+1)

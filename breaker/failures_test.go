@@ -93,12 +93,12 @@ func TestHalfOpenAndRecoveringRefusalsShowTheFailures(t *testing.T) {
 		e := refusal(t, b)
 		require.Equal(t, breaker.HalfOpen, e.State)
 		require.Equal(t, want, e.LastFailures)
-		p.Record(breaker.Success)
+		p.Record(bg(), nil, breaker.Success)
 		require.Equal(t, breaker.Recovering, b.State())
 		_, err = b.Allow()
 		require.NoError(t, err, "the first call of a round passes")
 		require.Equal(t, want, refusal(t, b).LastFailures)
-		b.Force(breaker.ForcedOpen)
+		b.Force(breaker.ForcedOpen, "")
 		require.Empty(t, refusal(t, b).LastFailures, "it is open by hand")
 		require.Equal(t, "forced", b.Explain())
 	})
@@ -154,7 +154,7 @@ func TestFailuresWithoutAnError(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 1}
 	b := breaker.New("b", c)
 	p, _ := b.Allow()
-	require.True(t, p.Record(breaker.Failure))
+	require.True(t, p.Record(bg(), nil, breaker.Failure))
 	require.Equal(t, "recorded", last(b).Kind)
 	b = breaker.New("b", c)
 	_, err := breaker.DoResult(bg(), b, func(context.Context) (int, error) { return 503, nil }, func(int, error) breaker.Outcome { return breaker.Failure })
@@ -162,15 +162,15 @@ func TestFailuresWithoutAnError(t *testing.T) {
 	require.Equal(t, "result", last(b).Kind)
 	b = breaker.New("b", c)
 	p, _ = b.Allow()
-	require.True(t, p.DoneAs(bg(), errors.New("status 503"), breaker.Failure))
-	require.False(t, p.DoneAs(bg(), nil, breaker.Failure), "it is used up")
+	require.True(t, p.Record(bg(), errors.New("status 503"), breaker.Failure))
+	require.False(t, p.Record(bg(), nil, breaker.Failure), "it is used up")
 	require.Equal(t, "status 503", last(b).Message)
 	b = breaker.New("b", c)
 	p, _ = b.Allow()
-	require.True(t, p.DoneAs(bg(), (*fs.PathError)(nil), breaker.Failure))
+	require.True(t, p.Record(bg(), (*fs.PathError)(nil), breaker.Failure))
 	require.Equal(t, "the error panicked", last(b).Message)
 	p = breaker.Permit{}
-	require.False(t, p.DoneAs(bg(), nil, breaker.Failure), "the zero permit is used up")
+	require.False(t, p.Record(bg(), nil, breaker.Failure), "the zero permit is used up")
 }
 
 func TestOnlyFailuresThatCountAreKept(t *testing.T) {

@@ -26,7 +26,7 @@ func TestDescribeFailureAddsAndRemovesTexts(t *testing.T) {
 		case err != nil && err.Error() == "panics":
 			f.Message = "half done"
 			panic("describe")
-		case err == nil:
+		case err == nil && f.Kind == "result":
 			f.Kind, f.Note = long, long
 		case trace != nil:
 			f.Message, f.Note = "", "trace "+trace.(string)
@@ -42,7 +42,7 @@ func TestDescribeFailureAddsAndRemovesTexts(t *testing.T) {
 	call(bg(), errors.New("panics"), breaker.Failure)
 	call(bg(), nil, breaker.Failure)
 	p, _ := b.Allow()
-	p.Record(breaker.Failure)
+	p.Record(context.WithValue(bg(), traceKey{}, "4bf9"), nil, breaker.Failure)
 	list := refusal(t, b).LastFailures
 	for i := range list {
 		list[i].Time, list[i].Duration = time.Time{}, 0
@@ -52,7 +52,7 @@ func TestDescribeFailureAddsAndRemovesTexts(t *testing.T) {
 		{Kind: "error", Message: "no trace"},
 		{Kind: "error"},
 		{Kind: long[:100], Note: long[:200]},
-		{Kind: "recorded"},
+		{Kind: "recorded", Note: "trace 4bf9"},
 	}, list)
 }
 
@@ -123,7 +123,7 @@ func TestABurstOfFailuresIsNotDescribed(t *testing.T) {
 
 func TestShadowReportsTheLastFailures(t *testing.T) {
 	var told recorder
-	b := breaker.New("b", told.attachTo(breaker.Config{ConsecutiveFailures: 3, Initial: breaker.Shadow}))
+	b := breaker.New("b", told.attachTo(breaker.Config{ConsecutiveFailures: 3, Force: breaker.Shadow}))
 	for n := range 3 {
 		run(t, b, 1, failWithNumber(n))
 	}
@@ -138,7 +138,7 @@ func TestLogChangesWritesTheLastFailures(t *testing.T) {
 	var log bytes.Buffer
 	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 2, OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&log, nil)))})
 	run(t, b, 2, fail)
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	list := decodeLog(t, &log)
 	require.Equal(t, "1 failure fewer in a row would not have opened it", list[0]["weir.breaker.margin"])
 	e := refusal(t, b)

@@ -35,13 +35,13 @@ func TestEveryFormIsRefusedOnceAndCallsNothing(t *testing.T) {
 		config  breaker.Config
 		prepare func(*testing.T, *breaker.Breaker)
 	}{
-		breaker.Open: {config: breaker.Config{Initial: breaker.Open, Cooldown: time.Hour}},
+		breaker.Open: {prepare: func(_ *testing.T, b *breaker.Breaker) { b.OpenFor(time.Hour) }},
 		breaker.HalfOpen: {config: quick, prepare: func(t *testing.T, b *breaker.Breaker) {
 			t.Helper()
 			run(t, b, 1, fail)
 			holdPermits(t, b, 1)
 		}},
-		breaker.ForcedOpen: {config: breaker.Config{Initial: breaker.ForcedOpen}},
+		breaker.ForcedOpen: {config: breaker.Config{Force: breaker.ForcedOpen}},
 	} {
 		for name, call := range allCallForms {
 			t.Run(string(state)+", "+name, func(t *testing.T) {
@@ -63,12 +63,25 @@ func TestEveryFormIsRefusedOnceAndCallsNothing(t *testing.T) {
 	}
 }
 
+// newInState returns a breaker that is closed, open for a second, or forced.
+func newInState(c breaker.Config, s breaker.State) *breaker.Breaker {
+	b := breaker.New("b", c)
+	switch s {
+	case breaker.Closed:
+	case breaker.Open:
+		b.OpenFor(time.Second)
+	default:
+		b.Force(s, "")
+	}
+	return b
+}
+
 func TestNoFormCallsForAContextThatIsDone(t *testing.T) {
 	done, cancel := context.WithCancel(bg())
 	cancel()
 	for name, call := range allCallForms {
 		for _, state := range []breaker.State{breaker.Closed, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed} {
-			b := breaker.New("b", breaker.Config{Initial: state})
+			b := newInState(breaker.Config{}, state)
 			v, err := call(done, b, func(ctx) error { t.Error("called though the context is done"); return nil })
 			require.Equal(t, context.Canceled, err, "%s, %v", name, state)
 			require.Zero(t, v, "%s, %v", name, state)
@@ -165,7 +178,7 @@ func TestDoneCountsOnceAndByItsOutcome(t *testing.T) {
 		p := holdPermits(t, b, 1)[0]
 		require.True(t, p.Done(c.ctx, c.err), name)
 		require.False(t, p.Done(c.ctx, c.err), "%s: it is used up", name)
-		require.False(t, p.Record(breaker.Failure), "%s: it is used up", name)
+		require.False(t, p.Record(bg(), nil, breaker.Failure), "%s: it is used up", name)
 		require.Equal(t, c.want, withoutTotalStreak(b.Totals()), name)
 	}
 	var none breaker.Permit

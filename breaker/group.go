@@ -37,7 +37,7 @@ import (
 // group neither observes nor overrides the old one.
 //
 // If no key is idle, a new key is unguarded: it gets a breaker that all such keys share. This
-// breaker is forced closed, refuses nothing unless Config.Refuse is set, and cannot be forced,
+// breaker is forced closed, or forced open if Config.Force is ForcedOpen, and cannot be forced,
 // reset or reconfigured. The metric weir.breaker.group.unguarded counts these calls of Get.
 //
 // All methods may be called from any number of goroutines. Get blocks only while room is searched
@@ -46,7 +46,8 @@ import (
 // value does not work: use NewGroup.
 type Group[K comparable] struct {
 	name      string
-	config    GroupConfig // with its defaults
+	maxKeys   int
+	maxSeries int // 0 for Off
 	rules     atomic.Pointer[rules]
 	gates     friend.GateMaker[K, Breaker] // of a group of gates; otherwise nil
 	epoch     time.Time
@@ -56,7 +57,7 @@ type Group[K comparable] struct {
 	unguardedCalls atomic.Int64              // calls of Get that found no room
 	saidFull       atomic.Pointer[time.Time] // when that was last logged
 	places         openPlaces
-	override       groupOverride[K]
+	override       groupOverride
 	series         [4]*stat.Series
 	observers      groupObservers
 }
@@ -74,13 +75,14 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 	}
 	c = c.orDefault()
 	g := &Group[K]{
-		name: name, config: c, epoch: t0, series: newGroupSeries(name, t0),
+		name: name, maxKeys: c.MaxKeys, maxSeries: c.MaxSeries, epoch: t0, series: newGroupSeries(name, t0),
 		members: keyed.New[K, member[K]](c.MaxKeys, t0),
 	}
 	g.rules.Store(newRules(c.Breaker.orDefault()))
 	g.places.members = g.members.Count()
 	g.places.setShare(c.MaxOpen)
-	g.unguarded = build(name, unguardedRules(c.Breaker), t0, &membership{label: otherKey}, "")
+	without := unguardedMember[K]{g}
+	g.unguarded = build(name, without.rules(), t0, &membership{label: otherKey, group: without, unguarded: true})
 	g.observers.init(name, t0, c.MaxSeries, g.members.Shards())
 	return g
 }
@@ -89,9 +91,11 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 // do, and never opens.
 func unguardedRules(c Config) *rules {
 	u := Config{
-		Initial: ForcedClosed, FailureRate: Off, Classify: c.Classify, Active: c.Active, SlowCall: c.SlowCall, Latency: c.Latency,
+		Force: ForcedClosed, FailureRate: Off, Classify: c.Classify, SlowCall: c.SlowCall, Latency: c.Latency,
 		CooldownJitter: c.CooldownJitter, // the jitter of holds
-		Refuse:         c.Refuse,
+	}
+	if c.Force == ForcedOpen {
+		u.Force, u.ForceReason = c.Force, c.ForceReason
 	}
 	if c.SlowCall > 0 {
 		u.SlowRate = Off
@@ -115,34 +119,35 @@ func (g *Group[K]) getAt(t time.Time, key K) *Breaker {
 	return g.add(key, t)
 }
 
-// Reconfigure replaces the Config of all keys, including keys added later, and any Config that
-// [Breaker.Reconfigure] has set. Breakers keep their states and calls as described there. If c is
-// not valid, Reconfigure returns the error of c.Validate and changes nothing.
-func (g *Group[K]) Reconfigure(c Config) error { return g.reconfigureAt(time.Now(), c) }
+// Reconfigure replaces c.Breaker for all keys, including keys added later, and any Config that
+// [Breaker.Reconfigure] has set. Breakers keep their states and calls as described there.
+// Reconfigure also replaces c.MaxOpen: if more keys are open than the new share allows, they stay
+// open, and no other key opens until enough of them have closed. If c is not valid, or differs in
+// MaxKeys or MaxSeries, Reconfigure returns an error and changes nothing.
+func (g *Group[K]) Reconfigure(c GroupConfig) error { return g.reconfigureAt(time.Now(), c) }
 
 // reconfigureAt is Reconfigure at the time t.
-func (g *Group[K]) reconfigureAt(t time.Time, c Config) error {
+func (g *Group[K]) reconfigureAt(t time.Time, c GroupConfig) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
+	if !g.canBecome(c) {
+		return errors.New("breaker: Reconfigure can change Breaker and MaxOpen; MaxKeys and MaxSeries must be as before")
+	}
+	g.places.setShare(c.MaxOpen)
 	// set first, so that all members with the old rules are in the lists below
-	g.rules.Store(newRules(c.orDefault()))
-	g.unguarded.setGroupRules(func() *rules { return unguardedRules(g.rules.Load().config) }, t)
+	g.rules.Store(newRules(c.Breaker.orDefault()))
+	g.unguarded.setGroupRules(t)
 	for _, b := range g.All() {
-		b.setGroupRules(g.rules.Load, t)
+		b.setGroupRules(t)
 	}
 	return nil
 }
 
-// SetMaxOpen replaces GroupConfig.MaxOpen, or returns an error if the share is not valid. If more
-// keys are open than the new share allows, they stay open, and no other key opens until enough of
-// them have closed.
-func (g *Group[K]) SetMaxOpen(share float64) error {
-	if err := (GroupConfig{MaxOpen: share}).Validate(); err != nil {
-		return err
-	}
-	g.places.setShare(share)
-	return nil
+// canBecome reports whether a valid config has the MaxKeys and the MaxSeries of the group.
+func (g *Group[K]) canBecome(c GroupConfig) bool {
+	c = c.orDefault()
+	return c.MaxKeys == g.maxKeys && c.MaxSeries == g.maxSeries
 }
 
 // All yields the keys and their breakers, in no particular order. Keys that are added meanwhile may
@@ -194,7 +199,7 @@ func (g *Group[K]) logFull() {
 	if now := time.Now(); !g.saidFull.CompareAndSwap(last, &now) {
 		return
 	}
-	slog.Warn("breaker: no room for new keys of a group, which no breaker guards: raise MaxKeys", "group", g.name, "MaxKeys", g.config.MaxKeys)
+	slog.Warn("breaker: no room for new keys of a group, which no breaker guards: raise MaxKeys", "group", g.name, "MaxKeys", g.maxKeys)
 }
 
 // tryAdd returns nil if there is no room. It makes the text of the key, which may call a method of
@@ -234,8 +239,7 @@ type GroupConfig struct {
 	// breakers, and Change.Key is the key. The changes of one breaker come one at a time and in
 	// order. Changes of different breakers may come at the same time, so OnChange must be safe for
 	// concurrent use. A slow call of OnChange for one key delays no other key. With Latency each
-	// breaker that is used takes about 44 kB more. Group.Reconfigure replaces Breaker. Default the
-	// zero Config.
+	// breaker that is used takes about 44 kB more. Default the zero Config.
 	Breaker Config
 	// MaxKeys is the largest number of keys, at least 1. The table has parts that fill up
 	// separately, so the group may be full with some per cent fewer. A key takes about 3 kB with
@@ -252,7 +256,7 @@ type GroupConfig struct {
 	MaxSeries int
 	// MaxOpen is the largest share of the keys that may be open at once, above 0 and at most 1, so
 	// that a fault of the caller itself, such as a lost network, does not open all breakers. See
-	// the package comment. Group.SetMaxOpen replaces MaxOpen. Default 0: no bound.
+	// the package comment. Default 0: no bound.
 	MaxOpen float64
 }
 

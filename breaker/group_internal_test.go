@@ -80,7 +80,7 @@ func TestCountsOfAGroupAddUp(t *testing.T) {
 				if o == Success {
 					_ = b.Run(t.Context(), func(context.Context) error { return nil })
 				} else if p, err := b.Allow(); err == nil {
-					p.Record(o)
+					p.Record(context.Background(), nil, o)
 				}
 				if b.member.left.Load() {
 					left.Add(1)
@@ -93,24 +93,6 @@ func TestCountsOfAGroupAddUp(t *testing.T) {
 	require.LessOrEqual(t, countedCalls(g), 4*each)
 	require.GreaterOrEqual(t, countedCalls(g), 4*each-int(left.Load()))
 	require.Less(t, left.Load(), int64(each/100))
-}
-
-// The override of a breaker that has left is not taken for that of the breaker that the key has
-// now.
-func TestABreakerThatHasLeftIsNotUnderTheOverrideOfItsGroup(t *testing.T) {
-	g := NewGroup[string]("g", GroupConfig{})
-	old := g.Get("a")
-	require.True(t, g.Forget("a"))
-	g.ForceAll(Disabled)
-	under := func(b *Breaker) (asked bool) {
-		b.ownUnder(0, func(_, own State) State {
-			asked = true
-			return own
-		})
-		return asked
-	}
-	require.True(t, under(g.Get("a")))
-	require.False(t, under(old))
 }
 
 // panickingError is an error whose method panics when the outcome of a call is found.
@@ -139,7 +121,7 @@ func TestACallEndsHoweverUserCodeEnds(t *testing.T) {
 			"Run": func(b *Breaker) { _ = b.Run(t.Context(), fail(c.err)) },
 			"Record": func(b *Breaker) {
 				if p, err := b.Allow(); err == nil {
-					p.Record(Failure)
+					p.Record(context.Background(), nil, Failure)
 				}
 			},
 			"Done": func(b *Breaker) {
@@ -179,7 +161,7 @@ func TestAMemberThatLeavesWhileItIsAddedUp(t *testing.T) {
 	}
 	first := read(func() {
 		require.True(t, g.Forget("a"))
-		m.Record(Success)
+		m.Record(context.Background(), nil, Success)
 	})
 	require.EqualValues(t, 1, first)
 	require.EqualValues(t, 1, read(func() {}))

@@ -14,7 +14,10 @@ import (
 // groupVerbs are the methods of a group that may cause a transition of the key "a", whose cooldown
 // is over.
 var groupVerbs = map[string]func(g *breaker.Group[string], c breaker.Config){
-	"Reconfigure": func(g *breaker.Group[string], c breaker.Config) { c.Refuse = "maintenance"; _ = g.Reconfigure(c) },
+	"Reconfigure": func(g *breaker.Group[string], c breaker.Config) {
+		c.Force = breaker.ForcedOpen
+		_ = g.Reconfigure(breaker.GroupConfig{Breaker: c})
+	},
 	"force all":   func(g *breaker.Group[string], _ breaker.Config) { g.ForceAll(breaker.Shadow) },
 	"release all": func(g *breaker.Group[string], _ breaker.Config) { g.ForceAll(breaker.Shadow); g.ReleaseAll() },
 	"reset all":   func(g *breaker.Group[string], _ breaker.Config) { g.ResetAll() },
@@ -32,9 +35,8 @@ func callEverything(g *breaker.Group[string], key string, c breaker.Config) {
 	for range g.Observe {
 	}
 	g.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
-	_ = g.SetMaxOpen(0.5)
 	c.MinCalls = 7
-	_ = g.Reconfigure(c)
+	_ = g.Reconfigure(breaker.GroupConfig{Breaker: c, MaxOpen: 0.5})
 	g.ForceAll(breaker.Disabled)
 	g.ReleaseAll()
 	g.ResetAll()

@@ -191,12 +191,11 @@ func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 	})
 }
 
-// A breaker with Initial Open becomes half-open after its cooldown, and is counted as half-open
-// when it is evicted before its first call.
-func TestGroupEvictsABreakerInItsPresentState(t *testing.T) {
+// A breaker that is forced as all of its group are may be evicted, and is counted in its state.
+func TestGroupEvictsAForcedBreakerInItsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
-			MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{Initial: breaker.Open, Cooldown: time.Second},
+			MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{Force: breaker.ForcedOpen},
 		})
 		var m counterChecker
 		g.Get("a")

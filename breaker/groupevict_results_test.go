@@ -64,3 +64,29 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 	}
 	require.InDelta(t, 50, calls, 0)
 }
+
+// A member counts its calls in flight, whatever becomes of them.
+func TestAMemberCountsItsCallsInFlight(t *testing.T) {
+	b := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: breaker.Off}}).Get(1)
+	requireActive := func(want int64) {
+		t.Helper()
+		require.Equal(t, want, b.StatsNow().Active)
+	}
+	requireActive(0)
+	first, err := b.Allow()
+	require.NoError(t, err)
+	second, err := b.Allow()
+	require.NoError(t, err)
+	requireActive(2)
+	require.True(t, first.Record(bg(), nil, breaker.Failure)) // opens it
+	require.False(t, first.Record(bg(), nil, breaker.Failure))
+	requireActive(1)
+	probe, err := b.Allow()
+	require.NoError(t, err)
+	requireActive(2)
+	require.False(t, second.Record(bg(), nil, breaker.Success), "is late")
+	requireActive(1)
+	require.Panics(t, func() { _ = b.Run(bg(), func(ctx) error { panic("x") }) })
+	probe.Record(bg(), nil, breaker.Success)
+	requireActive(0)
+}

@@ -40,8 +40,8 @@ func TestABreakerThatHasLeftItsGroupWorksAlone(t *testing.T) {
 		"forgotten": func(g *breaker.Group[string]) { require.True(t, g.Forget("a")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newEvictableGroup(2, breaker.Config{MinCalls: 1, Cooldown: time.Second})
-			require.NoError(t, g.SetMaxOpen(1))
+			c := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1, Cooldown: time.Second}, MaxKeys: 2, MaxSeries: breaker.Off, MaxOpen: 1}
+			g := breaker.NewGroupAt[string]("g", c, t0)
 			old := g.GetAt(t0, "a")
 			leave(g)
 			now := g.GetAt(u, "a")
@@ -52,13 +52,14 @@ func TestABreakerThatHasLeftItsGroupWorksAlone(t *testing.T) {
 			require.Zero(t, now.Totals())
 			require.ErrorIs(t, old.CheckAt(u), breaker.ErrOpen)
 			require.Zero(t, groupMetrics(g)["calls failure _other"])
-			require.NoError(t, g.SetMaxOpen(0.01)) // one key may be open
+			c.MaxOpen = 0.01 // one key may be open
+			require.NoError(t, g.Reconfigure(c))
 			failingCallAt(u)(now)
 			require.Equal(t, breaker.Open, now.StateAt(u), "the old one has no place")
 
 			g.ForceAll(breaker.ForcedOpen)
 			require.Equal(t, breaker.Open, old.StateAt(u), "the group does not override it")
-			old.ForceAt(u, breaker.Disabled)
+			old.ForceAt(u, breaker.Disabled, "")
 			require.Equal(t, breaker.ForcedOpen, now.StateAt(u))
 			old.ReleaseAt(u)
 			require.NoError(t, old.ReconfigureAt(u, breaker.Config{MinCalls: 3}))
@@ -79,8 +80,7 @@ func TestABreakerThatHasLeftItsGroupWorksAlone(t *testing.T) {
 
 // A key that is open when it leaves gives its place among the open keys back.
 func TestAKeyThatIsForgottenGivesItsPlaceBack(t *testing.T) {
-	g := newEvictableGroup(2, breaker.Config{MinCalls: 1})
-	require.NoError(t, g.SetMaxOpen(0.01))
+	g := breaker.NewGroupAt[string]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, MaxKeys: 2, MaxSeries: breaker.Off, MaxOpen: 0.01}, t0)
 	failingCallAt(t0)(g.GetAt(t0, "a"))
 	failingCallAt(t0)(g.GetAt(t0, "b"))
 	require.Equal(t, breaker.Closed, g.GetAt(t0, "b").StateAt(t0))
@@ -95,7 +95,7 @@ func TestTheUnguardedBreakerCannotBeChanged(t *testing.T) {
 	g.GetAt(t0, "b").OpenForAt(t0, time.Hour)
 	unguarded := g.GetAt(t0, "c")
 	for _, do := range []func(){
-		func() { unguarded.ForceAt(t0, breaker.ForcedOpen) }, func() { unguarded.ReleaseAt(t0) },
+		func() { unguarded.ForceAt(t0, breaker.ForcedOpen, "") }, func() { unguarded.ReleaseAt(t0) },
 		func() { failingCallAt(t0)(unguarded) },
 	} {
 		do()
@@ -124,7 +124,7 @@ func TestGroupReportsChangesOfSeveralMembersAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, key := range []string{"a", "b", "c"} {
 			for _, s := range []breaker.State{breaker.ForcedOpen, breaker.Disabled} {
-				wg.Go(func() { g.Get(key).Force(s) })
+				wg.Go(func() { g.Get(key).Force(s, "") })
 			}
 		}
 		wg.Wait()

@@ -17,8 +17,8 @@ func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 		"closed":      func(*breaker.Breaker) {},
 		"open":        func(b *breaker.Breaker) { b.OpenFor(time.Hour) },
 		"half-open":   func(b *breaker.Breaker) { b.OpenFor(0); _, _ = b.Allow() },
-		"forced open": func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen) },
-		"shadow":      func(b *breaker.Breaker) { b.Force(breaker.Shadow) },
+		"forced open": func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen, "") },
+		"shadow":      func(b *breaker.Breaker) { b.Force(breaker.Shadow, "") },
 		"in use":      func(b *breaker.Breaker) { _ = b.Run(bg(), fail) },
 		"configured":  func(b *breaker.Breaker) { _ = b.Reconfigure(breaker.Config{MinCalls: 3}) },
 	} {

@@ -22,7 +22,7 @@ func TestAFullGroupSaysSo(t *testing.T) {
 	defer slog.SetDefault(before)
 	g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxKeys: 2})
 	for _, key := range []string{"a", "b"} {
-		g.Get(key).Force(breaker.ForcedOpen)
+		g.Get(key).Force(breaker.ForcedOpen, "")
 	}
 	require.Empty(t, log.String())
 	for range 2 {

@@ -200,7 +200,7 @@ func newSummableSeries(name, key string, began time.Time) summableSeries {
 		l.order = append(l.order, s.state[i], s.transitions[i], s.time[i])
 	}
 	l.order = append(l.order, s.calls[:]...)
-	l.order = append(l.order, s.slow, s.late, s.abandoned, s.dropped, s.active)
+	l.order = append(l.order, s.slow, s.late, s.abandoned, s.dropped)
 	return l
 }
 

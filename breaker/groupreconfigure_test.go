@@ -32,7 +32,7 @@ func TestGroupReconfigureIsForPresentAndFutureMembers(t *testing.T) {
 	require.Equal(t, 3, failuresToOpen(t, g.GetAt(u, "late"), u))
 
 	err := g.ReconfigureAt(u, breaker.Config{MinCalls: -7})
-	require.EqualError(t, err, "breaker: MinCalls is -7, must be at least 1")
+	require.EqualError(t, err, "breaker: Breaker: breaker: MinCalls is -7, must be at least 1")
 	require.Equal(t, 3, failuresToOpen(t, g.GetAt(u, "still"), u), "nothing has changed")
 }
 
@@ -40,7 +40,7 @@ func TestGroupReconfigureReplacesClassify(t *testing.T) {
 	g := newEvictableGroup(4, breaker.Config{})
 	b := g.Get("a")
 	require.Equal(t, breaker.Failure, outcomeOf(bg(), t, b, errDown))
-	require.NoError(t, g.Reconfigure(breaker.Config{Classify: breaker.Accept(errDown)}))
+	require.NoError(t, g.ReconfigureAt(time.Now(), breaker.Config{Classify: breaker.Accept(errDown)}))
 	require.Equal(t, breaker.Success, outcomeOf(bg(), t, b, errDown))
 }
 
@@ -143,10 +143,10 @@ func TestGroupReconfigureWithinAnother(t *testing.T) {
 func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
 	for name, c := range map[string]breaker.Config{
 		"Latency":                 {Latency: true},
-		"Latency, in shadow mode": {Latency: true, Initial: breaker.Shadow},
+		"Latency, in shadow mode": {Latency: true, Force: breaker.Shadow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, u := newEvictableGroup(2, breaker.Config{Initial: c.Initial}), after(time.Minute)
+			g, u := newEvictableGroup(2, breaker.Config{Force: c.Force}), after(time.Minute)
 			b := g.GetAt(t0, "a")
 			p, err := b.AllowAt(t0)
 			require.NoError(t, err)
@@ -158,18 +158,31 @@ func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
 	}
 }
 
-// A member keeps its state and is not evicted when the group gets another Initial.
-func TestGroupReconfigureOfInitialChangesNoMembersState(t *testing.T) {
-	for _, c := range []struct{ old, initial breaker.State }{
-		{breaker.ForcedOpen, breaker.Closed},
-		{breaker.Closed, breaker.ForcedOpen},
-		{breaker.Shadow, breaker.Disabled},
+// All members get the override of the Config, and may be evicted under it.
+func TestGroupReconfigureForcesPresentAndFutureMembers(t *testing.T) {
+	for _, c := range []struct{ old, force, want breaker.State }{
+		{breaker.ForcedOpen, "", breaker.Closed},
+		{"", breaker.ForcedOpen, breaker.ForcedOpen},
+		{breaker.Shadow, breaker.Disabled, breaker.Disabled},
 	} {
-		g, u := newEvictableGroup(2, breaker.Config{Initial: c.old}), after(time.Hour)
+		g, u := newEvictableGroup(2, breaker.Config{Force: c.old}), after(time.Hour)
 		b := g.GetAt(t0, "a")
-		require.NoError(t, g.ReconfigureAt(t0, breaker.Config{Initial: c.initial}))
+		require.NoError(t, g.ReconfigureAt(t0, breaker.Config{Force: c.force}))
+		require.Equal(t, c.want, b.StateAt(t0), "%v, then %v", c.old, c.force)
+		require.Equal(t, c.want, g.GetAt(t0, "b").StateAt(t0), "%v, then %v", c.old, c.force)
 		addKeys(g, u, 10)
-		require.Equal(t, c.old, b.StateAt(u), "%v, then %v", c.old, c.initial)
-		require.Equal(t, c.initial, g.GetAt(u, "b").StateAt(u), "%v, then %v", c.old, c.initial)
+		require.EqualValues(t, 10, g.Stats().Evictions, "%v, then %v", c.old, c.force)
 	}
+}
+
+func TestGroupReconfigureKeepsMaxKeysAndMaxSeries(t *testing.T) {
+	g := breaker.NewGroup[int]("g", breaker.GroupConfig{})
+	g.Get(1)
+	for _, c := range []breaker.GroupConfig{{MaxKeys: 100_001}, {MaxKeys: 99_999}, {MaxSeries: 99}, {MaxSeries: breaker.Off}} {
+		c.Breaker, c.MaxOpen = forcedConfig, 0.5
+		require.EqualError(t, g.Reconfigure(c), "breaker: Reconfigure can change Breaker and MaxOpen; MaxKeys and MaxSeries must be as before")
+		require.Equal(t, breaker.Closed, g.Get(1).State(), "nothing has changed")
+	}
+	require.NoError(t, g.Reconfigure(breaker.GroupConfig{MaxKeys: 100_000, MaxSeries: 100, Breaker: forcedConfig}), "the defaults")
+	require.Equal(t, breaker.ForcedOpen, g.Get(1).State())
 }

@@ -14,7 +14,7 @@ import (
 func TestGroupInShadowReportsWhatARealGroupDoes(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: 2 * time.Minute, Probes: 1}
 	live := newEvictableGroup(3, c)
-	c.Initial = breaker.Shadow
+	c.Force = breaker.Shadow
 	var told recorder
 	shadow := newEvictableGroup(3, told.attachTo(c))
 	refused := int64(0)

@@ -55,7 +55,7 @@ func TestGroupKeepsTheSeriesOfAnOpenKey(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
 		var m counterChecker
 		_ = g.Get("failed").Run(bg(), fail)
-		g.Get("forced").Force(breaker.ForcedOpen)
+		g.Get("forced").Force(breaker.ForcedOpen, "")
 		for range 30 {
 			require.ErrorIs(t, g.Get("forced").Run(bg(), succeed), breaker.ErrOpen)
 			lines := m.read(t, g, 1, 2)
@@ -71,7 +71,7 @@ func TestGroupEndsTheSeriesOfAKeyThatIsEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: 1})
 		var m counterChecker
-		g.Get("b").Force(breaker.ForcedClosed) // gets the series
+		g.Get("b").Force(breaker.ForcedClosed, "") // gets the series
 		_ = g.Get("a").Run(bg(), succeed)
 		require.Contains(t, m.read(t, g, 1, 2), "calls success b")
 		require.True(t, g.Forget("b"))
@@ -80,8 +80,8 @@ func TestGroupEndsTheSeriesOfAKeyThatIsEvicted(t *testing.T) {
 		require.NotContains(t, lines, "calls success b")
 		require.InDelta(t, 1, lines["calls success c"], 0)
 		time.Sleep(time.Minute)
-		g.Get("d").Force(breaker.ForcedClosed)
-		g.Get("e").Force(breaker.ForcedClosed)
+		g.Get("d").Force(breaker.ForcedClosed, "")
+		g.Get("e").Force(breaker.ForcedClosed, "")
 		lines = m.read(t, g, 0, 2)
 		require.NotContains(t, lines, "calls success c")
 		require.InDelta(t, 1, lines["calls success _other"], 0, "that of a")

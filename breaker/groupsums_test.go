@@ -103,7 +103,7 @@ func callManyKeys(g *breaker.Group[int], seed uint64) (calls int64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range testenv.Repeat(20_000, 5_000) {
 		if p, err := g.Get(int(r.ExpFloat64() * 100)).Allow(); err == nil {
-			p.Record(breaker.Outcome(r.IntN(3)))
+			p.Record(bg(), nil, breaker.Outcome(r.IntN(3)))
 		}
 		calls++
 	}

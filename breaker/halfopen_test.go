@@ -63,7 +63,7 @@ func TestAReleasedHalfOpenBreakerWaitsForAProbe(t *testing.T) {
 	b := breaker.NewAt("b", c, t0)
 	requireAllowed(t, b, 0).RecordAt(t0, breaker.Failure)
 	requireAllowed(t, b, 100)
-	b.ForceAt(modelTimeAt(200), breaker.Disabled)
+	b.ForceAt(modelTimeAt(200), breaker.Disabled, "")
 	b.ReleaseAt(modelTimeAt(300))
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(650)), "the probe of before began no round of its own")
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(60_000)))
@@ -78,7 +78,7 @@ func TestANewHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
 			if end {
 				b.ReleaseAt(modelTimeAt(200))
 			} else {
-				b.ForceAt(modelTimeAt(110), breaker.Disabled)
+				b.ForceAt(modelTimeAt(110), breaker.Disabled, "")
 			}
 		},
 	} {
@@ -259,7 +259,7 @@ func TestHalfOpenNeedsNoTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a timer left would keep the bubble's clock going
 		b := breaker.New("b", breaker.Config{Cooldown: 2 * time.Second})
 		open(t, b)
-		b.Force(breaker.ForcedOpen)
+		b.Force(breaker.ForcedOpen, "")
 		time.Sleep(3 * time.Second)
 		require.Equal(t, breaker.ForcedOpen, b.State())
 		b.Release()
@@ -375,7 +375,7 @@ func TestProbesWithoutAResultBlockNothing(t *testing.T) {
 		"a verdict that is none": func(b *breaker.Breaker) {
 			p, err := b.Allow()
 			if err == nil {
-				p.Record(breaker.Ignored)
+				p.Record(bg(), nil, breaker.Ignored)
 			}
 		},
 	}
@@ -413,7 +413,7 @@ func TestAtMostProbesAreInFlight(t *testing.T) {
 		require.Equal(t, int64(3), b.StatsNow().Abandoned)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
 		// A probe whose slot was reused still counts, but releases no slot.
-		require.True(t, held[0].Record(breaker.Ignored))
+		require.True(t, held[0].Record(bg(), nil, breaker.Ignored))
 		requireRefused(t, b)
 	})
 }
@@ -426,7 +426,7 @@ func TestNoMoreProbesAreMadeThanTheDecisionNeeds(t *testing.T) {
 		last := holdPermits(t, b, 1)
 		requireRefused(t, b)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
-		require.True(t, last[0].Record(breaker.Ignored), "no verdict: the place is free again")
+		require.True(t, last[0].Record(bg(), nil, breaker.Ignored), "no verdict: the place is free again")
 		run(t, b, 1, succeed)
 		require.Equal(t, breaker.Closed, b.State())
 	})

@@ -92,14 +92,14 @@ func TestAnOverrideThatRefusesIsAnIncident(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", quickToOpenConfig)
 		began := time.Now()
-		b.Force(breaker.ForcedOpen)
+		b.Force(breaker.ForcedOpen, "")
 		time.Sleep(time.Minute)
 		require.Equal(t, began, reportOf(b).Began)
 		b.Release()
 		require.Equal(t, time.Minute, reportOf(b).Past[0].Ended.Sub(began))
 
 		c := quickToOpenConfig
-		c.Initial = breaker.Open
+		c.Force = breaker.ForcedOpen
 		first := time.Now()
 		opened := breaker.New("late", c)
 		time.Sleep(time.Hour)
@@ -115,19 +115,19 @@ func TestAnIncidentAfterAnOverrideSaysWhyTheBreakerOpened(t *testing.T) {
 			makeFailingCall(b)
 			why := reportOf(b).Cause
 			require.Contains(t, why, "failure rate")
-			b.Force(s)
+			b.Force(s, "")
 			require.Zero(t, reportOf(b).Openings)
 			b.Release()
 			require.Equal(t, why, reportOf(b).Cause)
-			b.Force(s)
+			b.Force(s, "")
 			time.Sleep(time.Hour)
 			b.Release()
 			require.Equal(t, breaker.HalfOpen, b.State())
 			require.Equal(t, why, reportOf(b).Cause, "a breaker whose cooldown is over")
-			b.Force(s)
-			b.Force(breaker.ForcedOpen)
+			b.Force(s, "")
+			b.Force(breaker.ForcedOpen, "")
 			require.Equal(t, "forced", reportOf(b).Cause)
-			b.Force(s)
+			b.Force(s, "")
 			b.OpenFor(time.Minute)
 			b.Release()
 			require.Equal(t, "opened", reportOf(b).Cause)
@@ -146,7 +146,7 @@ func TestReportsAreConsistentDuringTransitions(t *testing.T) {
 				makeFailingCall(b)
 				makeSuccessfulCall(b)
 				if i%10 == n {
-					b.Force(breaker.ForcedOpen)
+					b.Force(breaker.ForcedOpen, "")
 					b.Release()
 					b.Reset()
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/waiting"
+	"github.com/weir-go/weir/window"
 )
 
 // Inside returns functions of breakers for the other packages of this module. Users cannot name the
@@ -17,11 +18,14 @@ func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its m
 // inside has the functions of breakers that gates and tests of this module use beyond the API.
 type inside struct{}
 
+// New is like New of the package, for a breaker that begins at t0, as a gate does.
+func (inside) New(name string, c Config, t0 time.Time) *Breaker { return newAt(name, c, t0) }
+
 // Admit is like Allow, but fills in a zero permit of the caller instead of returning a copy.
 func (inside) Admit(b *Breaker, m *Permit) error { return b.allow(m, b.regime.Load(), unread) }
 
 // AdmitClosedAt fills in a zero permit if b is closed and numbers no calls, and reports whether it
-// did. d is the time since t0 of NewAt. If AdmitClosedAt reports false, nothing was refused or
+// did. d is the time since t0 of New. If AdmitClosedAt reports false, nothing was refused or
 // counted, and AdmitAt decides.
 func (inside) AdmitClosedAt(b *Breaker, d time.Duration, m *Permit) bool {
 	p := b.regime.Load()
@@ -65,7 +69,7 @@ func (inside) AdmitAt(b *Breaker, t time.Time, m *Permit) error {
 	return b.allowAt(m, b.regime.Load(), at)
 }
 
-// CheckAt returns nil if AllowAt would let a call through. If AllowAt would refuse the call,
+// CheckAt returns nil if AdmitAt would let a call through. If AdmitAt would refuse the call,
 // CheckAt counts the refusal and returns its error. It acquires nothing.
 func (inside) CheckAt(b *Breaker, t time.Time) error {
 	if b.regime.Load().state == Closed {
@@ -176,10 +180,23 @@ func (inside) Stretch(b *Breaker, t time.Time, d time.Duration) (longest time.Du
 	return stretchTime(d, 0, jitter, math.MaxUint64) - d, hashTime(t)
 }
 
-// The methods that change the state of a breaker at the time t, for tests that replay recorded
-// behavior.
+// The methods at the time t, for tests that replay recorded behavior. The times of calls need not
+// be those of the clock.
 
-func (inside) ForceAt(b *Breaker, t time.Time, s State)           { b.forceAt(t, s) }
+func (inside) AllowAt(b *Breaker, t time.Time) (m Permit, err error) {
+	at := b.at(t)
+	err = b.allow(&m, b.regime.Load(), at)
+	return
+}
+
+func (inside) RecordAt(m *Permit, t time.Time, o Outcome) bool {
+	return m.markUsed() && m.recordDescribed(context.Background(), nil, o, m.breaker.at(t), kindRecorded)
+}
+
+func (inside) StateAt(b *Breaker, t time.Time) State          { return b.stateAt(b.peekAt(t)) }
+func (inside) CountsAt(b *Breaker, t time.Time) window.Counts { return b.counts(b.peekAt(t)) }
+
+func (inside) ForceAt(b *Breaker, t time.Time, s State)           { b.forceAt(t, s, "") }
 func (inside) ReleaseAt(b *Breaker, t time.Time)                  { b.releaseAt(t) }
 func (inside) OpenForAt(b *Breaker, t time.Time, d time.Duration) { b.openForAt(t, d) }
 func (inside) ResetAt(b *Breaker, t time.Time)                    { b.resetAt(t) }
@@ -192,6 +209,9 @@ type insideGroup[K comparable] struct{ group *Group[K] }
 
 // SetGates makes the group one of gates. It must be called before the group is used.
 func (i insideGroup[K]) SetGates(gates friend.GateMaker[K, Breaker]) { i.group.gates = gates }
+
+// CanBecome reports whether the group accepts a valid config for Reconfigure.
+func (i insideGroup[K]) CanBecome(c GroupConfig) bool { return i.group.canBecome(c) }
 
 // Find returns the breaker of a key, or nil if the group does not have the key.
 func (i insideGroup[K]) Find(key K) *Breaker {

@@ -48,12 +48,12 @@ func (c *modelCallers) callByPermit(rnd *rand.Rand) {
 	}
 	o := c.outcome(rnd)
 	modelDelay(rnd)
-	if p.Record(o) {
+	if p.Record(bg(), nil, o) {
 		c.counted[o].Add(1)
 	} else {
 		c.uncounted.Add(1)
 	}
-	if rnd.IntN(20) == 0 && p.Record(breaker.Failure) {
+	if rnd.IntN(20) == 0 && p.Record(bg(), nil, breaker.Failure) {
 		panic("a permit counted twice")
 	}
 }
@@ -136,7 +136,7 @@ func (c *modelCallers) runAll(seed uint64, call func(*rand.Rand), others ...func
 func modelConfigs(tell func(breaker.Change)) []breaker.Config {
 	c := breaker.Config{MinCalls: 5, Cooldown: 200 * time.Microsecond, Probes: 3, Recovery: 2 * time.Millisecond, OnChange: tell}
 	slow, last, quick := c, c, c
-	slow.SlowCall, slow.HungCalls, slow.Window = 40*time.Microsecond, true, 20*time.Millisecond
+	slow.SlowCall, slow.Window = 40*time.Microsecond, 20*time.Millisecond
 	slow.Trip = func(c window.Counts) (string, bool) {
 		// lets other goroutines run between the reading and the opening
 		modelYield(20)
@@ -155,7 +155,7 @@ func modelOverrider(b *breaker.Breaker, configs []breaker.Config, never breaker.
 		switch rnd.IntN(10) {
 		case 0, 1:
 			if s := overrides[rnd.IntN(4)]; s != never {
-				b.Force(s)
+				b.Force(s, "")
 			}
 		case 2:
 			b.OpenFor(time.Duration(rnd.IntN(300)) * time.Microsecond)

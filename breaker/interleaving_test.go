@@ -84,7 +84,7 @@ func TestDisabledCountsNothingHoweverCallsInterleave(t *testing.T) {
 func probeConfigs(n int) (configs []breaker.Config) {
 	for probes := 1; probes <= n; probes++ {
 		configs = append(configs, breaker.Config{
-			Initial: breaker.Open, Cooldown: breaker.Off, Probes: probes, ProbeTimeout: time.Hour,
+			Cooldown: breaker.Off, Probes: probes, ProbeTimeout: time.Hour,
 			HalfOpenTimeout: 2 * time.Millisecond, MinCalls: 1 + probes%3,
 		})
 	}
@@ -121,7 +121,7 @@ func (c *probesInFlight) makeCall(t *testing.T, b *breaker.Breaker, rnd *rand.Ra
 	if rnd.IntN(4) == 0 {
 		o = breaker.Ignored
 	}
-	p.Record(o)
+	p.Record(bg(), nil, o)
 }
 
 // TestNeverMoreProbesThanSlotsHoweverCallsInterleave uses a breaker that is never closed, so that
@@ -131,6 +131,7 @@ func TestNeverMoreProbesThanSlotsHoweverCallsInterleave(t *testing.T) {
 	configs := probeConfigs(4)
 	for seed := range uint64(3) {
 		b := breaker.New("probes", configs[len(configs)-1])
+		b.OpenFor(0)
 		c := &modelCallers{breaker: b, calls: 3000}
 		var probes probesInFlight
 		c.runAll(seed, func(rnd *rand.Rand) {
@@ -139,7 +140,7 @@ func TestNeverMoreProbesThanSlotsHoweverCallsInterleave(t *testing.T) {
 			modelYield(rnd.IntN(300))
 			switch rnd.IntN(6) {
 			case 0:
-				b.Force(breaker.ForcedOpen)
+				b.Force(breaker.ForcedOpen, "")
 			case 1:
 				b.OpenFor(time.Duration(rnd.IntN(50)) * time.Microsecond)
 			case 2:

@@ -33,8 +33,8 @@ func TestLogChangesWritesEachChange(t *testing.T) {
 		opened := time.Now()
 		time.Sleep(6 * time.Second)
 		run(t, b, 3, succeed)
-		b.Force(breaker.ForcedOpen)
-		b.Force(breaker.Shadow)
+		b.Force(breaker.ForcedOpen, "")
+		b.Force(breaker.Shadow, "")
 		run(t, b, 20, fail)
 
 		type line struct{ level, msg, from, state, origin string }
@@ -82,7 +82,7 @@ func ExampleLogChanges() {
 		return a
 	}}))
 	payments := breaker.New("payments", breaker.Config{OnChange: breaker.LogChanges(logger)})
-	payments.Force(breaker.ForcedOpen)
+	payments.Force(breaker.ForcedOpen, "")
 	// Output:
 	// level=WARN msg="breaker forced_open" event.name=weir.breaker.transition weir.breaker.name=payments weir.breaker.state=forced_open weir.breaker.previous_state=closed weir.breaker.reason=forced
 }

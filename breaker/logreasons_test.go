@@ -54,7 +54,7 @@ func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
 		"an override in between": {func(_ *testing.T, b *breaker.Breaker) {
 			makeFailingCall(b)
 			time.Sleep(2 * time.Second)
-			b.Force(breaker.ForcedClosed)
+			b.Force(breaker.ForcedClosed, "")
 			time.Sleep(2 * time.Second)
 			b.Release()
 			time.Sleep(time.Second)
@@ -110,7 +110,7 @@ func TestAHalfOpenTimeoutSaysSo(t *testing.T) {
 		var open *breaker.OpenError
 		require.ErrorAs(t, err, &open)
 		require.Equal(t, "failure rate 100% of 2 calls, limit 50%", open.Reason)
-		b.Force(breaker.ForcedClosed)
+		b.Force(breaker.ForcedClosed, "")
 		time.Sleep(2 * time.Second)
 		b.Release()
 		time.Sleep(3 * time.Second)
@@ -119,12 +119,27 @@ func TestAHalfOpenTimeoutSaysSo(t *testing.T) {
 	})
 }
 
-// If the Initial state of a breaker is Open, an incident begins when the breaker is made.
-func TestAnIncidentOfABreakerThatBeginsOpenKeepsItsCause(t *testing.T) {
+// If a breaker begins forced open, an incident begins when the breaker is made.
+func TestAnIncidentOfABreakerThatBeginsForcedOpenKeepsItsCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := quickToOpenConfig
-		config.Initial = breaker.Open
+		config.Force, config.ForceReason = breaker.ForcedOpen, "maintenance"
 		b := breaker.New("bank", config)
+		began := time.Now()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, "maintenance", reportOf(b).Cause)
+		require.NoError(t, b.Reconfigure(quickToOpenConfig))
+		past := reportOf(b).Past
+		require.Len(t, past, 1)
+		require.Equal(t, began, past[0].Began)
+		require.Equal(t, "maintenance", past[0].Cause)
+	})
+}
+
+func TestAnIncidentOfABreakerThatIsOpenedKeepsItsCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("bank", quickToOpenConfig)
+		b.OpenFor(5 * time.Second)
 		began := time.Now()
 		time.Sleep(5 * time.Second)
 		for range 2 {
@@ -132,7 +147,7 @@ func TestAnIncidentOfABreakerThatBeginsOpenKeepsItsCause(t *testing.T) {
 			_ = b.Run(t.Context(), func(context.Context) error { return context.Canceled })
 			r := reportOf(b)
 			require.Equal(t, began, r.Began)
-			require.Equal(t, "initial state", r.Cause)
+			require.Equal(t, "opened", r.Cause)
 			makeFailingCall(b)
 			time.Sleep(5 * time.Second)
 		}
@@ -146,7 +161,7 @@ func TestAllRecordsOfABreakerHaveNameAndKeyInOneNamespace(t *testing.T) {
 	g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: breaker.Config{ConsecutiveFailures: 1, OnChange: breaker.LogChanges(logger)}})
 	b := g.Get("a.example")
 	_ = b.Run(t.Context(), func(context.Context) error { return errors.New("no route to host") })
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	b.Reset()
 	b.Release()
 	list := decodeLog(t, &text)

@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -59,7 +60,7 @@ func TestMaxOpenIsAsItsModel(t *testing.T) {
 					p.RecordAt(now, Success)
 				}
 			case n == 32:
-				b.forceAt(now, overrides[r.IntN(len(overrides))])
+				b.forceAt(now, overrides[r.IntN(len(overrides))], "")
 			case n < 35:
 				b.releaseAt(now)
 			case n == 35:
@@ -70,10 +71,10 @@ func TestMaxOpenIsAsItsModel(t *testing.T) {
 				g.Forget(key)
 			case n == 38:
 				share = float64(r.IntN(11)) / 10
-				require.NoError(t, g.SetMaxOpen(share))
+				require.NoError(t, g.reconfigureAt(now, GroupConfig{Breaker: c, MaxOpen: share, MaxKeys: 12}))
 			case n == 39:
-				c.Initial = [...]State{Closed, Open, ForcedOpen}[r.IntN(3)] // of keys added later
-				require.NoError(t, g.reconfigureAt(now, c))
+				c.Force = [...]State{"", "", ForcedOpen}[r.IntN(3)]
+				require.NoError(t, g.reconfigureAt(now, GroupConfig{Breaker: c, MaxOpen: share, MaxKeys: 12}))
 			}
 			checkPlaces(t, g, what)
 		}
@@ -130,7 +131,7 @@ func TestConcurrentOpeningsKeepTheBound(t *testing.T) {
 				for range 3000 {
 					b := g.Get(r.IntN(100))
 					if p, err := b.Allow(); err == nil {
-						p.Record(Outcome(r.IntN(2)))
+						p.Record(context.Background(), nil, Outcome(r.IntN(2)))
 					}
 					if byHand {
 						actByHand(g, b, r)
@@ -155,7 +156,7 @@ func actByHand(g *Group[int], b *Breaker, r *rand.Rand) {
 	case 1:
 		b.OpenFor(time.Hour)
 	case 2:
-		b.Force(ForcedOpen)
+		b.Force(ForcedOpen, "")
 	case 3:
 		b.Release()
 	case 4:

@@ -12,6 +12,11 @@ import (
 )
 
 // boundedGroup returns a group with keys 0 to keys-1, each of which opens at its first failure.
+// setMaxOpen replaces MaxOpen of a boundedGroup of the zero Config.
+func setMaxOpen(g *breaker.Group[int], share float64) error {
+	return g.Reconfigure(breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 100, ConsecutiveFailures: 1}, MaxOpen: share})
+}
+
 func boundedGroup(keys int, share float64, c breaker.Config) *breaker.Group[int] {
 	c.MinCalls, c.ConsecutiveFailures = 100, 1
 	g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{Breaker: c, MaxOpen: share}, t0)
@@ -88,7 +93,7 @@ func TestMaxOpenMustBeAShare(t *testing.T) {
 		require.ErrorContains(t, c.Validate(), fmt.Sprintf("breaker: MaxOpen is %v, must lie between 0 and 1", share))
 		require.Panics(t, func() { breaker.NewGroup[int]("g", c) })
 		g := boundedGroup(2, 0.5, breaker.Config{})
-		require.EqualError(t, g.SetMaxOpen(share), c.Validate().Error())
+		require.EqualError(t, setMaxOpen(g, share), c.Validate().Error())
 		failKeys(g, t0, 0, 1)
 		require.Equal(t, 1, countOpenKeys(g), "the old share stays")
 	}
@@ -121,7 +126,7 @@ func TestAKeyOpensWhenAPlaceIsFree(t *testing.T) {
 	for name, free := range map[string]func(g *breaker.Group[int], u time.Time){
 		"reset":         func(g *breaker.Group[int], u time.Time) { g.GetAt(u, 0).ResetAt(u) },
 		"forgotten":     func(g *breaker.Group[int], _ time.Time) { g.Forget(0) },
-		"forced closed": func(g *breaker.Group[int], u time.Time) { g.GetAt(u, 0).ForceAt(u, breaker.ForcedClosed) },
+		"forced closed": func(g *breaker.Group[int], u time.Time) { g.GetAt(u, 0).ForceAt(u, breaker.ForcedClosed, "") },
 		"probed": func(g *breaker.Group[int], u time.Time) {
 			b := g.GetAt(u, 0)
 			b.OpenForAt(u, 0)
@@ -133,8 +138,8 @@ func TestAKeyOpensWhenAPlaceIsFree(t *testing.T) {
 				g.GetAt(u, 100+key)
 			}
 		},
-		"more MaxOpen": func(g *breaker.Group[int], _ time.Time) { _ = g.SetMaxOpen(0.5) },
-		"no MaxOpen":   func(g *breaker.Group[int], _ time.Time) { _ = g.SetMaxOpen(0) },
+		"more MaxOpen": func(g *breaker.Group[int], _ time.Time) { _ = setMaxOpen(g, 0.5) },
+		"no MaxOpen":   func(g *breaker.Group[int], _ time.Time) { _ = setMaxOpen(g, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := after(secondsOf(1))
@@ -180,7 +185,7 @@ func TestMaxOpenDoesNotBindTheHand(t *testing.T) {
 	g := boundedGroup(10, 0.2, breaker.Config{})
 	for key := range 4 {
 		g.Get(key).OpenForAt(t0, time.Hour)
-		g.Get(key+4).ForceAt(t0, breaker.ForcedOpen)
+		g.Get(key+4).ForceAt(t0, breaker.ForcedOpen, "")
 	}
 	require.Equal(t, 8, countOpenKeys(g))
 	failKeys(g, t0, 8)
@@ -199,7 +204,7 @@ func TestMaxOpenDoesNotBindTheHand(t *testing.T) {
 func TestALowerMaxOpenClosesNoKey(t *testing.T) {
 	g := boundedGroup(10, 0, breaker.Config{})
 	failKeys(g, t0, 0, 1, 2, 3, 4)
-	require.NoError(t, g.SetMaxOpen(0.3))
+	require.NoError(t, setMaxOpen(g, 0.3))
 	require.Equal(t, 5, countOpenKeys(g))
 	for key := range 3 {
 		failKeys(g, t0, 9)
@@ -213,7 +218,7 @@ func TestALowerMaxOpenClosesNoKey(t *testing.T) {
 
 // MaxOpen does not bind breakers in shadow mode: all of them would open.
 func TestMaxOpenDoesNotBindShadows(t *testing.T) {
-	g := boundedGroup(4, 0.25, breaker.Config{Initial: breaker.Shadow})
+	g := boundedGroup(4, 0.25, breaker.Config{Force: breaker.Shadow})
 	failKeys(g, t0, 0, 1, 2)
 	require.Zero(t, countOpenKeys(g))
 	opened, _ := g.Get(2).ShadowTotals()

@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -12,16 +13,18 @@ import (
 
 // membership is a breaker's link to its group.
 type membership struct {
-	label string      // the text of the key in errors, changes and metrics
-	group memberGroup // nil for the breaker that all keys without room share
-	gate  friend.Gate // of the member of a group of gates, otherwise nil; never changes
-	left  atomic.Bool // the group does not have it any more
+	label string // the text of the key in errors, changes and metrics
+	group memberGroup
+	// the breaker is the one that all keys without room share
+	unguarded bool
+	gate      friend.Gate // of the member of a group of gates, otherwise nil; never changes
+	left      atomic.Bool // the group does not have it any more
 }
 
 // memberGroup has the methods of a group that its breakers use.
 type memberGroup interface {
 	rules() *rules
-	ownUnder(b *Breaker, number uint64, f func(over, own State) State)
+	forced() override // the override of the group
 }
 
 // text returns the text of the key, or "" for a breaker that is not in a group.
@@ -33,7 +36,15 @@ func (m *membership) text() string {
 }
 
 // isUnguarded reports whether the breaker is the one that all keys without room share.
-func (m *membership) isUnguarded() bool { return m != nil && m.group == nil }
+func (m *membership) isUnguarded() bool { return m != nil && m.unguarded }
+
+// groupOverride returns the override of the group, or none for a breaker that is not in a group.
+func (m *membership) groupOverride() (o override) {
+	if m != nil {
+		o = m.group.forced()
+	}
+	return o
+}
 
 // member is a key of a group with its breaker.
 type member[K comparable] struct {
@@ -47,7 +58,7 @@ type member[K comparable] struct {
 // join fills in a new member. The lock of its shard is held.
 func (m *member[K]) join(g *Group[K], key K, label string, t time.Time) {
 	m.of, m.key, m.label, m.group = g, key, label, m
-	m.breaker = build(g.name, g.rules.Load(), t, &m.membership, g.override.currentOverride())
+	m.breaker = build(g.name, g.rules.Load(), t, &m.membership)
 	m.breaker.joinPlaces(&g.places)
 	m.own = g.observers.takeSeries(label, m.breaker.clock.Epoch)
 	if g.gates != nil {
@@ -64,6 +75,26 @@ func (m *member[K]) Leave(shard int) {
 }
 
 func (m *member[K]) rules() *rules { return m.of.rules.Load() }
+func (m *member[K]) forced() (o override) {
+	if !m.left.Load() {
+		o = m.of.override.load()
+	}
+	return o
+}
+
+// unguardedMember is the membership of the breaker that all keys without room share. This breaker
+// is forced closed, or forced open with the group.
+type unguardedMember[K comparable] struct{ of *Group[K] }
+
+func (m unguardedMember[K]) rules() *rules { return unguardedRules(m.of.rules.Load().config) }
+
+func (m unguardedMember[K]) forced() override {
+	o := m.of.override.load()
+	if o.state != "" && o.state != ForcedOpen {
+		o.state = ForcedClosed
+	}
+	return o
+}
 
 // IsIdle reports whether a new breaker would decide as that of the member does. used is when the
 // member was last used. The lock of its shard is held.
@@ -75,7 +106,7 @@ func (m *member[K]) IsIdle(t, used time.Time) bool {
 	defer b.mu.Unlock()
 	p := b.regime.Load()
 	at := b.clock.Peek(t)
-	if p.state == Closed && p.rules.config.Initial != Open && b.clock.IsNew(at, p.seen(), clock.ReadTolerance) {
+	if p.state == Closed && b.clock.IsNew(at, p.seen(), clock.ReadTolerance) {
 		b.restart(at) // changes no state, so there is nothing to deliver
 		p = b.regime.Load()
 	}
@@ -112,17 +143,16 @@ func (r *rules) timeToEmpty() time.Duration {
 // Consecutive failures and runs of failures that are older than the window do not matter. The lock
 // is held.
 func (b *Breaker) isIdle(p *regime, r *rules, at time.Duration, unusedForLong bool) bool {
-	// Group.Reconfigure may have changed Initial
-	asNew := p.isUnchanged(at) && p.state == r.config.Initial
-	if p.rules != r || !asNew && (p.state != Closed || r.config.Initial.isOverride()) {
+	automatic, asNew := cmp.Or(p.under, p), b.overrideInEffect(b.own, r) == b.overrideInEffect(override{}, r)
+	if p.rules != r || automatic.state != Closed || b.own.state != "" || !asNew {
 		return false
 	}
 	// a permit that was forgotten does not keep its key for ever
-	if b.active.Load() > 0 && !unusedForLong || b.changes.isBusy() || p.isBusy(at) {
+	if b.active.Load() > 0 && !unusedForLong || b.changes.isBusy() || p.isHeld(at) {
 		return false
 	}
 	if p.shadow != nil {
-		if s := p.shadow.regime.Load(); s.state != Closed || s.isBusy(at) {
+		if s := p.shadow.regime.Load(); s.state != Closed || s.isHeld(at) {
 			return false
 		}
 	}
@@ -133,16 +163,8 @@ func (b *Breaker) isIdle(p *regime, r *rules, at time.Duration, unusedForLong bo
 	return c.Calls() == 0
 }
 
-// isBusy reports whether the service asked to wait, or calls are in flight that may hang.
-func (p *regime) isBusy(at time.Duration) bool {
-	return time.Duration(p.retryAt.Load()) > at || p.flights.anyMayHang(at)
-}
-
-// isUnchanged reports whether the breaker is still in its first state and no call waits for the end
-// of its cooldown.
-func (p *regime) isUnchanged(at time.Duration) bool {
-	return p.generation == 0 && (p.under == nil || p.under.generation == 0) && (p.state != Open || p.timedOut(at))
-}
+// isHeld reports whether the service asked to wait.
+func (p *regime) isHeld(at time.Duration) bool { return time.Duration(p.retryAt.Load()) > at }
 
 // recordLate records a result whose phase is not in effect any more.
 func (b *Breaker) recordLate() bool {
@@ -153,7 +175,7 @@ func (b *Breaker) recordLate() bool {
 // rulesFor returns the rules of c. If they equal the rules of the group, it returns the rules of
 // the group, so that the member may be evicted.
 func (m *membership) rulesFor(c Config) *rules {
-	if m != nil && m.group != nil {
+	if m != nil && !m.unguarded {
 		if r := m.group.rules(); reflect.DeepEqual(r.config, c) {
 			return r
 		}
@@ -164,10 +186,10 @@ func (m *membership) rulesFor(c Config) *rules {
 // setGroupRules gives the breaker the rules of its group. It loads them under the lock of the
 // breaker, so that each member gets the rules of the latest Reconfigure, even if two run at the
 // same time or one runs in the OnChange of the other.
-func (b *Breaker) setGroupRules(groupRules func() *rules, t time.Time) {
+func (b *Breaker) setGroupRules(t time.Time) {
 	at := b.at(t)
 	b.mu.Lock()
-	r := groupRules()
+	r := b.member.group.rules()
 	if p := b.advance(at); p.rules != r {
 		b.setRules(r, p, t)
 	}

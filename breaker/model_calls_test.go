@@ -43,8 +43,6 @@ func (m *modelBreaker) stats(t time.Duration) breaker.AllStats {
 // allow returns a call, or the error that refuses it.
 func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 	m.enterDue(t)
-	m.lookForHung(t)
-	m.enterDue(t)
 	m.rampAdvance(t)
 	m.enterDue(t)
 	c := &modelCall{visit: m.visit, start: t, timed: m.config.SlowCall > 0}
@@ -81,7 +79,6 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 	default:
 	}
 	m.addToSample(c, t)
-	m.watch(c, t)
 	return c, nil
 }
 

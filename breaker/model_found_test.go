@@ -111,7 +111,7 @@ func TestRegressionReconfigureHoldsUnderAnOverride(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
 	b := breaker.NewAt("b", c, t0)
 	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
-	b.ForceAt(modelTimeAt(1), breaker.ForcedOpen)
+	b.ForceAt(modelTimeAt(1), breaker.ForcedOpen, "")
 	c.HalfOpenTimeout = 50 * ms
 	require.NoError(t, b.ReconfigureAt(modelTimeAt(2), c))
 	b.ReleaseAt(modelTimeAt(160)) // open until 100
@@ -146,7 +146,7 @@ func TestRegressionTheStreakOfAnOpeningBeganWhenTheBreakerClosed(t *testing.T) {
 }
 
 func TestRegressionAShadowRespectsRetryAfter(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 10 * ms, Initial: breaker.Shadow}, t0)
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 10 * ms, Force: breaker.Shadow}, t0)
 	p, err := b.AllowAt(t0)
 	require.NoError(t, err)
 	p.SetRetryAfter(time.Second)
@@ -164,7 +164,7 @@ func TestRegressionAStaleProbeKeepsItsSlotAsLong(t *testing.T) {
 	_, err := b.AllowAt(modelTimeAt(1000))
 	require.NoError(t, err)
 	b.OpenForAt(modelTimeAt(1000), 0)
-	b.ForceAt(modelTimeAt(1010), breaker.Disabled)
+	b.ForceAt(modelTimeAt(1010), breaker.Disabled, "")
 	b.ReleaseAt(modelTimeAt(1010)) // half-open from 1010 on
 	_, err = b.AllowAt(modelTimeAt(900))
 	require.NoError(t, err)
@@ -179,23 +179,9 @@ func TestRegressionAnOverrideAtAStaleTimeBeginsNow(t *testing.T) {
 }
 
 func TestRegressionNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Shadow}, t0)
+	b := breaker.NewAt("b", breaker.Config{Force: breaker.Shadow}, t0)
 	require.NoError(t, modelMakeCall(b, -1, breaker.Success))
 	require.Zero(t, b.StatsAt(t0).ShadowRefused)
-}
-
-func TestRegressionACallTooStaleToWatchIsNotAHungCall(t *testing.T) {
-	c := breaker.Config{SlowCall: 100 * ms, SlowRate: 0.3, HungCalls: true, MinCalls: 2, Window: time.Second}
-	b := breaker.NewAt("b", c, t0)
-	// takes over the counter of the time slice that is 40 slices earlier
-	p, err := b.AllowAt(modelTimeAt(5_050))
-	require.NoError(t, err)
-	require.True(t, p.RecordAt(modelTimeAt(5_050), breaker.Success))
-	stale, err := b.AllowAt(modelTimeAt(1_050))
-	require.NoError(t, err)
-	require.True(t, stale.RecordAt(modelTimeAt(1_050), breaker.Success))
-	require.NoError(t, modelMakeCall(b, 5_500, breaker.Success), "nothing is in flight")
-	require.Equal(t, breaker.Closed, b.StateAt(modelTimeAt(5_500)))
 }
 
 func TestRegressionMaxRetryAfterOffIgnoresRetryAfter(t *testing.T) {
@@ -207,4 +193,15 @@ func TestRegressionMaxRetryAfterOffIgnoresRetryAfter(t *testing.T) {
 	require.True(t, p.RecordAt(modelTimeAt(900), breaker.Success))
 	require.NoError(t, modelMakeCall(b, 800, breaker.Failure))
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(850)))
+}
+
+func TestRegressionAResultAtAStaleTimeBeginsNoSample(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{}, t0)
+	held := requireAllowed(t, b, 0)
+	for range 64 {
+		require.NoError(t, modelMakeCall(b, 1, breaker.Success))
+	}
+	require.False(t, b.Sampled())
+	require.True(t, held.RecordAt(modelDate(modelStale), breaker.Ignored))
+	require.False(t, b.Sampled())
 }

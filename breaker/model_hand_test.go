@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
@@ -9,23 +10,45 @@ import (
 
 // The administrative methods of the model.
 
-func (m *modelBreaker) force(t time.Duration, s breaker.State) {
+func (m *modelBreaker) force(t time.Duration, s breaker.State, reason string) {
 	t = m.beginByHand(t)
-	if m.stay.state == s {
-		return
-	}
-	if m.under == nil {
-		under := m.stay
-		m.under = &under
-	}
-	m.enter(modelStay{state: s, since: t, until: modelNever, reason: "forced"}, "hand", "forced", window.Counts{})
+	m.forced, m.forcing = s, cmp.Or(reason, "forced")
+	m.followOverride(t, m.forcing)
 }
 
 func (m *modelBreaker) release(t time.Duration) {
 	t = m.beginByHand(t)
-	if m.under == nil {
-		return
+	m.forced = ""
+	m.followOverride(t, "released")
+}
+
+// overrideInEffect returns the override by hand, or else that of the config.
+func (m *modelBreaker) overrideInEffect() (s breaker.State, reason string) {
+	if m.forced != "" {
+		return m.forced, m.forcing
 	}
+	return m.config.Force, cmp.Or(m.config.ForceReason, "forced")
+}
+
+// followOverride begins or ends an override after a change.
+func (m *modelBreaker) followOverride(t time.Duration, why string) {
+	switch s, reason := m.overrideInEffect(); {
+	case s == "" && m.under != nil:
+		m.resume(t, why)
+	case s == "":
+	case s == m.stay.state:
+		m.stay.reason = reason
+	default:
+		if m.under == nil {
+			under := m.stay
+			m.under = &under
+		}
+		m.enter(modelStay{state: s, since: t, until: modelNever, reason: reason}, "hand", why, window.Counts{})
+	}
+}
+
+// resume ends an override.
+func (m *modelBreaker) resume(t time.Duration, why string) {
 	s := *m.under
 	if brought := m.dueStays(s, t); len(brought) > 0 {
 		s = brought[len(brought)-1]
@@ -38,7 +61,7 @@ func (m *modelBreaker) release(t time.Duration) {
 	default:
 	}
 	s.since, m.under = t, nil
-	m.enter(s, "hand", "released", window.Counts{})
+	m.enter(s, "hand", why, window.Counts{})
 }
 
 func (m *modelBreaker) openFor(t, d time.Duration) {
@@ -86,15 +109,10 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	}
 	old := m.config
 	m.config = modelDefaults(c)
-	m.config.Initial = old.Initial
 	if c := m.config; c.Window != old.Window || c.Buckets != old.Buckets || c.LastCalls != old.LastCalls {
 		m.results, m.from, m.newest = nil, 0, 0
 		m.clean, m.rollAt = false, modelStale
 		m.ramp.counted = &modelBreaker{}
-		m.forgetFlying()
-	}
-	if c := m.config; c.SlowCall != old.SlowCall || c.HungCalls != old.HungCalls {
-		m.forgetFlying()
 	}
 	if c := m.config; c.FailureRun == breaker.Off || c.FailureRate != old.FailureRate {
 		m.run = nil
@@ -107,7 +125,9 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 		}
 	}
 	if m.shadow != nil {
-		m.shadow.reconfigure(given, c)
+		inShadow := c
+		inShadow.Force = ""
+		m.shadow.reconfigure(given, inShadow)
 		m.reportShadow()
 	}
 	switch {
@@ -119,4 +139,9 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	case m.ramp.share < 1:
 		m.rampJudge(t)
 	}
+	why := cmp.Or(c.ForceReason, "forced")
+	if c.Force == "" {
+		why = "Force is empty"
+	}
+	m.followOverride(t, why)
 }

@@ -70,7 +70,6 @@ func (r *modelRun) drawConfig() (c breaker.Config) {
 	if r.draw(2) == 0 {
 		c.SlowCall = modelPick(r, 2*ms, 5*ms, 20*ms)
 		c.SlowRate = modelPick(r, 0, 0.25, 0.75, 1, breaker.Off)
-		c.HungCalls = r.draw(3) == 0
 	}
 	r.drawWindow(&c)
 	c.Cooldown = modelPick(r, 10*ms, 10*ms, 30*ms, 100*ms, 0, breaker.Off)
@@ -81,7 +80,10 @@ func (r *modelRun) drawConfig() (c breaker.Config) {
 	c.ProbeTimeout = modelPick(r, 10*ms, 30*ms, 0)
 	c.Recovery = modelPick(r, breaker.Off, 20*ms, 20*ms, 100*ms, time.Second, 0)
 	c.HalfOpenTimeout = modelPick(r, 0, 0, 15*ms, 80*ms)
-	c.Initial = modelPick(r, breaker.Closed, breaker.Closed, breaker.Closed, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow)
+	if r.draw(5) == 0 {
+		c.Force = modelPick(r, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow)
+		c.ForceReason = modelPick(r, "", "maintenance")
+	}
 	if r.draw(4) == 0 {
 		c.Trip = func(c window.Counts) (string, bool) {
 			return "too much of it", c.Ignored >= 2 && c.Failures >= 1 || c.Slow >= 4 || c.ConsecutiveFailures == 4

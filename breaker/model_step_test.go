@@ -68,10 +68,11 @@ func (r *modelRun) changeByHand(at time.Duration) {
 	r.begun = true
 	switch n := r.draw(11); {
 	case n < 2:
-		s := modelPick(r, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow, breaker.Shadow)
-		r.note(at, "force", s)
-		r.real.ForceAt(date, s)
-		r.model.force(at, s)
+		s := modelPick(r, breaker.ForcedOpen, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow, breaker.Shadow)
+		reason := modelPick(r, "", "by hand", "maintenance")
+		r.note(at, "force", s, reason)
+		r.real.ForceAt(date, s, reason)
+		r.model.force(at, s, reason)
 	case n < 6:
 		r.note(at, "release")
 		r.real.ReleaseAt(date)

@@ -23,6 +23,8 @@ type modelBreaker struct {
 
 	stay    modelStay
 	under   *modelStay    // the stay under an override
+	forced  breaker.State // the override by hand, "" for none
+	forcing string        // its reason
 	visit   int           // the number of the stay, to which permits belong
 	from    int           // the index of the first result that is judged
 	streak  int64         // consecutive failures since the stay began
@@ -32,9 +34,6 @@ type modelBreaker struct {
 	places  []*modelCall  // HalfOpen: nil is free
 	probed  window.Counts // HalfOpen: the results of the probes
 	ramp    modelRamp     // Recovering
-	looked  int64         // HungCalls: the time slice of the last check
-	pause   modelPause    // HungCalls
-	flying  []*modelCall  // HungCalls: the calls since it was switched on
 
 	usual       *modelUsual
 	sample      *modelSample // nil if calls are not sampled
@@ -76,9 +75,8 @@ type modelStay struct {
 type modelCall struct {
 	visit   int
 	start   time.Duration
-	flying  time.Duration // HungCalls: start, or a newer time that a call came at
-	timed   bool          // its start was noted
-	used    bool          // a result was recorded
+	timed   bool // its start was noted
+	used    bool // a result was recorded
 	place   int
 	shadow  *modelCall    // Shadow: the call of the shadow, if it let the call through
 	lease   time.Duration // HalfOpen: when its slot falls free
@@ -97,13 +95,8 @@ func newModel(c breaker.Config) *modelBreaker {
 	m := &modelBreaker{config: modelDefaults(c), evidence: new(window.Counts), usual: new(modelUsual), rollAt: modelStale}
 	closed := modelStay{state: breaker.Closed, until: modelNever, reason: "initial state", cooldown: m.cooldown(0)}
 	first := closed
-	first.state = c.Initial
-	switch c.Initial {
-	case breaker.Closed:
-	case breaker.Open:
-		first.until, first.wait = m.cooldown(0), m.cooldown(0)
-	default:
-		m.under = &closed
+	if state, reason := m.overrideInEffect(); state != "" {
+		first.state, first.reason, m.under = state, reason, &closed
 	}
 	m.begin(first)
 	return m
@@ -192,7 +185,6 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.from, m.streak, m.refused = len(m.results), 0, 0
 	m.stay.asked = math.MinInt64
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
-	m.forgetFlying()
 	m.shadow, m.run = nil, nil
 	m.ramp = modelRamp{share: modelLeastShare, skipped: 7, passedAt: s.since, good: s.since, failed: s.since}
 	m.ramp.counted = &modelBreaker{config: m.config}
@@ -202,7 +194,7 @@ func (m *modelBreaker) begin(s modelStay) {
 	}
 	if s.state == breaker.Shadow {
 		c := m.config
-		c.Initial = breaker.Closed
+		c.Force = ""
 		m.shadow, m.told = newModel(c), 0
 		m.shadow.config, m.shadow.evidence, m.shadow.stay.since = c, m.evidence, s.since
 		m.shadow.usual = m.usual

@@ -17,16 +17,15 @@ import (
 func newClockConfigs() map[string]breaker.Config {
 	five := breaker.Config{FailureRate: breaker.Off, ConsecutiveFailures: 5, Cooldown: time.Second, Recovery: breaker.Off, Probes: 1}
 	rate := breaker.Config{FailureRate: 0.5, FailureRun: breaker.Off, MinCalls: 5, Cooldown: time.Second, Recovery: breaker.Off, Probes: 1}
-	timed, last, trips, shared, hung := rate, rate, five, rate, rate
+	timed, last, trips, shared := rate, rate, five, rate
 	timed.SlowCall, timed.Latency = time.Hour, true
 	last.LastCalls = 5
 	trips.ConsecutiveFailures = 0
 	trips.Trip = func(c window.Counts) (string, bool) { return "five", c.Failures == 5 }
 	shared.SharedCounts = func() window.Counts { return window.Counts{} }
-	hung.HungCalls, hung.SlowCall, hung.Active = true, time.Second, true
 	run := breaker.Config{FailureRate: 0.5, MinCalls: 20, FailureRun: 5, Cooldown: time.Second, Recovery: breaker.Off, Probes: 1}
 	return map[string]breaker.Config{
-		"in a row": five, "rate": rate, "timed": timed, "last": last, "trip": trips, "shared": shared, "hung": hung, "run": run,
+		"in a row": five, "rate": rate, "timed": timed, "last": last, "trip": trips, "shared": shared, "run": run,
 	}
 }
 
@@ -136,7 +135,7 @@ func TestAnOverrideOutlivesTheClock(t *testing.T) {
 		}
 		failures(4)
 		b.OpenFor(48 * time.Hour)
-		b.Force(s)
+		b.Force(s, "")
 		failures(4)
 		inBubble := func(t *testing.T) {
 			require.Equal(t, s, b.State())
@@ -150,7 +149,7 @@ func TestAnOverrideOutlivesTheClock(t *testing.T) {
 			useAsNew(t, string(s), b)
 			time.Sleep(time.Hour)
 			b.OpenFor(48 * time.Hour)
-			b.Force(s)
+			b.Force(s, "")
 		}
 		synctest.Test(t, inBubble)
 		synctest.Test(t, inBubble)
@@ -197,7 +196,8 @@ func TestTheUsualDurationIsForgottenInANewClock(t *testing.T) {
 func TestACallEndsInAnotherClock(t *testing.T) {
 	for rules, c := range newClockConfigs() {
 		c.SlowCall, c.SlowRate = time.Second, 0.5
-		b := breaker.New("b", c)
+		// a member, because it counts its calls in flight
+		b := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: c}).Get(0)
 		begin := func() (many []*breaker.Permit) {
 			for range 20 {
 				p, err := b.Allow()
@@ -215,9 +215,7 @@ func TestACallEndsInAnotherClock(t *testing.T) {
 			require.Less(t, b.LifetimeLatency().Max, time.Minute, rules)
 			for range b.Observe {
 			}
-			if c.Active {
-				require.Zero(t, b.StatsNow().Active, rules)
-			}
+			require.Zero(t, b.StatsNow().Active, rules)
 		}
 		calls := begin()
 		inBubble := func(t *testing.T) {
@@ -230,25 +228,6 @@ func TestACallEndsInAnotherClock(t *testing.T) {
 		synctest.Test(t, inBubble)
 		synctest.Test(t, func(*testing.T) { end(calls) })
 	}
-}
-
-// Calls that hang in the new clock are found there.
-func TestHungCallsOpenInANewClock(t *testing.T) {
-	b := breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 10})
-	inBubble := func(t *testing.T) {
-		for range 20 {
-			_, err := b.Allow()
-			require.NoError(t, err)
-		}
-		for range 8 {
-			time.Sleep(time.Second)
-			_, _ = b.Allow()
-		}
-		require.True(t, b.Tripped())
-	}
-	require.NoError(t, b.Run(bg(), succeed))
-	synctest.Test(t, inBubble)
-	synctest.Test(t, inBubble)
 }
 
 // A breaker that was given times a year ahead of the clock starts again when it is given the time

@@ -18,7 +18,7 @@ type series struct {
 	slow, late, abandoned, dropped *stat.Series
 	failureRatio, slowRatio        *stat.Series
 	thresholdRatio, thresholdCalls *stat.Series
-	remaining, duration, active    *stat.Series
+	remaining, duration            *stat.Series
 }
 
 // outcomes are the values of the outcome attribute, in the order of byOutcome.
@@ -40,7 +40,7 @@ func newSeries(name, key string, began time.Time) *series {
 		abandoned: of(instrument.BreakerAbandonedProbes), dropped: of(instrument.BreakerDroppedChanges),
 		failureRatio: of(instrument.BreakerWindowFailureRatio), slowRatio: of(instrument.BreakerWindowSlowRatio),
 		thresholdRatio: of(instrument.BreakerThresholdFailureRatio), thresholdCalls: of(instrument.BreakerThresholdMinCalls),
-		remaining: of(instrument.BreakerOpenRemaining), duration: of(instrument.BreakerCallDuration), active: of(instrument.BreakerCallActive),
+		remaining: of(instrument.BreakerOpenRemaining), duration: of(instrument.BreakerCallDuration),
 	}
 	for i, state := range states {
 		s.state[i] = of(instrument.BreakerState, string(state))
@@ -135,6 +135,5 @@ func (b *Breaker) observeTotals(s *series, yield func(*stat.Series, float64) boo
 	return yield(s.slow, float64(totals.Slow)) &&
 		yield(s.late, float64(b.late.Load())) &&
 		yield(s.abandoned, float64(b.abandoned.Load())) &&
-		yield(s.dropped, float64(b.changes.dropped.Load())) &&
-		(!b.regime.Load().rules.config.Active || yield(s.active, float64(b.active.Load())))
+		yield(s.dropped, float64(b.changes.dropped.Load()))
 }

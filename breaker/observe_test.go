@@ -46,9 +46,9 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 		run(t, b, 3, succeed)
 		failing := holdPermits(t, b, 1)
 		early := holdPermits(t, b, 2)
-		failing[0].Record(breaker.Failure)
+		failing[0].Record(bg(), nil, breaker.Failure)
 		requireRefused(t, b)
-		early[0].Record(breaker.Success)
+		early[0].Record(bg(), nil, breaker.Success)
 		time.Sleep(3 * time.Second)
 		changed := map[string]float64{
 			"state closed": 0, "state open": 1, "transitions open": 1, "state_time closed": 2, "state_time open": 3,
@@ -223,57 +223,6 @@ func TestHistogramsShowTheLatencyOfTheWholeLife(t *testing.T) {
 		require.Equal(t, 16, h.Offset, "4 s are the bound of the bucket")
 		require.Equal(t, 8.0, h.Sum)
 	})
-}
-
-func TestActiveCountsTheCallsInFlight(t *testing.T) {
-	b := breaker.New("b", breaker.Config{Active: true, ConsecutiveFailures: 1, Cooldown: breaker.Off})
-	active := func() float64 {
-		shown := -1.0
-		for s, v := range b.Observe {
-			if s.Instrument == instrument.BreakerCallActive {
-				shown = v
-			}
-		}
-		require.EqualValues(t, shown, b.StatsNow().Active)
-		return shown
-	}
-	require.Zero(t, active())
-	first, err := b.Allow()
-	require.NoError(t, err)
-	second, err := b.Allow()
-	require.NoError(t, err)
-	require.InDelta(t, 2, active(), 0)
-	require.True(t, first.Record(breaker.Failure)) // opens it
-	require.False(t, first.Record(breaker.Failure))
-	require.InDelta(t, 1, active(), 0)
-	probe, err := b.Allow()
-	require.NoError(t, err)
-	require.InDelta(t, 2, active(), 0)
-	require.False(t, second.Record(breaker.Success), "is late")
-	require.InDelta(t, 1, active(), 0)
-	require.Panics(t, func() { _ = b.Run(bg(), func(ctx) error { panic("x") }) })
-	probe.Record(breaker.Success)
-	require.Zero(t, active())
-
-	plain := breaker.New("plain", breaker.Config{})
-	for s := range plain.Observe {
-		require.NotEqual(t, instrument.BreakerCallActive, s.Instrument)
-	}
-}
-
-func TestActiveOfAGroupIsTheSumForTheOthers(t *testing.T) {
-	g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{Active: true}})
-	for _, key := range []string{"a", "b"} {
-		_, err := g.Get(key).Allow()
-		require.NoError(t, err)
-	}
-	sum := 0.0
-	for s, v := range g.Observe {
-		if s.Instrument == instrument.BreakerCallActive {
-			sum += v
-		}
-	}
-	require.InDelta(t, 2, sum, 0)
 }
 
 // A transition is dated at the time of its result, which may be before the latest observation.

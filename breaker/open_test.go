@@ -65,7 +65,7 @@ func TestTheRetryAfterOfTheServiceIsObeyed(t *testing.T) {
 			p, err := b.Allow()
 			require.NoError(t, err)
 			p.SetRetryAfter(time.Hour)
-			require.True(t, p.Record(breaker.Failure))
+			require.True(t, p.Record(bg(), nil, breaker.Failure))
 		}
 		time.Sleep(time.Minute - 1)
 		requireRefused(t, b)

@@ -57,7 +57,7 @@ func TestAnOverloadIsAFailure(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	p, err := b.Allow()
 	require.NoError(t, err)
-	p.Record(breaker.Overloaded)
+	p.Record(bg(), nil, breaker.Overloaded)
 	require.Equal(t, int64(1), b.Totals().Failures)
 	classify := breaker.FailOn(context.DeadlineExceeded)
 	require.Equal(t, breaker.Success, classify(busyError{}))

@@ -13,7 +13,7 @@ import (
 // Scenario A42.
 func TestOverridesAndTheStateUnderneath(t *testing.T) {
 	s := runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, Cooldown: 5 * time.Second, Probes: 1}, "0 SS .. closed")
-	force := func(state breaker.State) { s.b.ForceAt(s.now, state) }
+	force := func(state breaker.State) { s.b.ForceAt(s.now, state, "") }
 
 	force(breaker.ForcedClosed)
 	s.do("0 EEEEEEEE ........ forced_closed 100 0 8 8 0")
@@ -62,7 +62,7 @@ func TestResetClosesAndClearsTheWindow(t *testing.T) {
 // Scenario B20.
 func TestDisabledCountsNothing(t *testing.T) {
 	s := runScript(t, configWithoutSlow())
-	s.b.ForceAt(s.now, breaker.Disabled)
+	s.b.ForceAt(s.now, breaker.Disabled, "")
 	s.do("0 EEEES !!!!! disabled -1 0 0 0 0") // none counts
 	require.Equal(t, []breaker.State{breaker.Disabled}, s.changes())
 	require.Zero(t, s.b.Totals())
@@ -72,7 +72,7 @@ func TestDisabledCountsNothing(t *testing.T) {
 // Scenario B21.
 func TestForcedOpenRefusesAtAnyTime(t *testing.T) {
 	s := runScript(t, configWithoutSlow())
-	s.b.ForceAt(s.now, breaker.ForcedOpen)
+	s.b.ForceAt(s.now, breaker.ForcedOpen, "")
 	s.do("0 S r forced_open", "6 S r forced_open -1 0 0 0 2", "100000 S r forced_open")
 	_, err := s.b.AllowAt(s.now)
 	require.EqualError(t, err, `breaker "b" is forced open`)
@@ -86,7 +86,7 @@ func TestShadowTellsWhatItWouldDo(t *testing.T) {
 	c := scenarioConfig()
 	c.OnChange = func(c breaker.Change) { told = append(told, c.String()) }
 	s := runScript(t, c, "0 SS .. closed")
-	s.b.ForceAt(s.now, breaker.Shadow)
+	s.b.ForceAt(s.now, breaker.Shadow, "")
 	s.do("0 - - shadow -1 0 0 0 0", "0 EEESS ..... shadow 60 2 5 3 0", "0 E . shadow 66.7 2 6 4 0")
 	require.Equal(t, []string{
 		"closed to shadow: forced",
@@ -99,7 +99,7 @@ func TestShadowTellsWhatItWouldDo(t *testing.T) {
 	c = scenarioConfig()
 	c.Window, c.Buckets = time.Minute, 60
 	s = runScript(t, c)
-	s.b.ForceAt(s.now, breaker.Shadow)
+	s.b.ForceAt(s.now, breaker.Shadow, "")
 	s.do("0 eeeee ..... shadow")
 	require.Equal(t, int64(1), s.b.StatsAt(s.now).ShadowOpened)
 }
@@ -108,9 +108,9 @@ func TestShadowTellsWhatItWouldDo(t *testing.T) {
 func TestHalfOpenCannotBeForced(t *testing.T) {
 	s := runScript(t, configWithoutSlow())
 	for _, state := range []breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen} {
-		require.PanicsWithValue(t, fmt.Sprintf("breaker: %q is not an override", state), func() { s.b.Force(state) })
+		require.PanicsWithValue(t, fmt.Sprintf("breaker: %q is not an override", state), func() { s.b.Force(state, "") })
 	}
-	require.Panics(t, func() { s.b.Force(breaker.State("trial")) })
+	require.Panics(t, func() { s.b.Force(breaker.State("trial"), "") })
 	s.do("0 - - closed")
 }
 
@@ -121,8 +121,8 @@ func TestTheSameStateAgainIsNotAChange(t *testing.T) {
 		s.b.OpenForAt(s.now, time.Hour)
 	}
 	for _, state := range []breaker.State{breaker.Disabled, breaker.Shadow, breaker.ForcedClosed, breaker.ForcedOpen} {
-		s.b.ForceAt(s.now, state)
-		s.b.ForceAt(s.now, state)
+		s.b.ForceAt(s.now, state, "")
+		s.b.ForceAt(s.now, state, "")
 	}
 	for range 2 {
 		s.b.ReleaseAt(s.now)
@@ -134,29 +134,25 @@ func TestTheSameStateAgainIsNotAChange(t *testing.T) {
 }
 
 // Scenario B28.
-func TestInitialStates(t *testing.T) {
+func TestForceOfANewBreaker(t *testing.T) {
 	for state, want := range map[breaker.State]string{
-		breaker.Closed: "0 S . closed", breaker.Open: "0 S r open", breaker.ForcedOpen: "0 S r forced_open",
+		"": "0 S . closed", breaker.ForcedOpen: "0 S r forced_open",
 		breaker.ForcedClosed: "0 S . forced_closed", breaker.Shadow: "0 S . shadow", breaker.Disabled: "0 S ! disabled",
 	} {
 		c := configWithoutSlow()
-		c.Initial = state
+		c.Force = state
 		s := runScript(t, c, want)
 		require.Empty(t, s.changes())
-		s.b.ReleaseAt(s.now)
-		if state != breaker.Open {
-			require.Equal(t, breaker.Closed, s.b.StateAt(s.now))
-		}
+		c.Force = ""
+		require.NoError(t, s.b.ReconfigureAt(s.now, c))
+		require.Equal(t, breaker.Closed, s.b.StateAt(s.now))
 	}
-	c := configWithoutSlow()
-	c.Initial = breaker.Open
-	runScript(t, c, "4.9 S r open", "5 SSSS .... closed")
 }
 
 // Scenarios B62 and B63.
 func TestAForcedOpenBreakerIsIsolated(t *testing.T) {
 	s := runScript(t, configWithoutSlow())
-	s.b.ForceAt(s.now, breaker.ForcedOpen)
+	s.b.ForceAt(s.now, breaker.ForcedOpen, "")
 	_, err := s.b.AllowAt(s.now)
 	var e *breaker.OpenError
 	require.ErrorAs(t, err, &e)

@@ -17,7 +17,7 @@ import (
 //	if err != nil {
 //		return err
 //	}
-//	defer permit.Record(breaker.Failure)
+//	defer permit.Record(ctx, nil, breaker.Failure)
 //	err = send(ctx)
 //	permit.Done(ctx, err)
 //
@@ -38,7 +38,6 @@ type Permit struct {
 	shadowIssuer *regime // the phase of the shadow, if the shadow let the call through
 	start        time.Duration
 	retryAfter   time.Duration // the wait that the service asked for
-	flight       int64         // the part of flights that counts the call
 	slot         int32         // HalfOpen: the slot of the probe
 	// HalfOpen: the number of that use of the slot; Recovering: the number of the call
 	slotUse      uint32
@@ -50,7 +49,6 @@ type Permit struct {
 	active   bool // the call is counted in Breaker.active
 	expired  bool // the call failed at its deadline, which says nothing about the service
 	used     atomic.Bool
-	_        [8]byte // in a permit of 80 bytes, recording a failure takes a quarter longer
 }
 
 // Allow returns a permit for one call, or an [*OpenError]. Use the permit up with Record or Done.
@@ -60,33 +58,14 @@ func (b *Breaker) Allow() (m Permit, err error) {
 	return
 }
 
-// AllowAt is Allow at the time t.
-func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
-	at := b.at(t)
-	err = b.allow(&m, b.regime.Load(), at)
-	return
-}
-
-// unknownContext is nil: the context of a call whose outcome is recorded by Record.
-var unknownContext context.Context
-
-// Record records the outcome of the call and reports whether it counted. It does not count if the
-// permit is used up, if the breaker is Disabled, or if the state in which the permit was acquired
-// has ended. The metric weir.breaker.late_results counts results that come after their state has
-// ended. Any goroutine may call Record.
-func (m *Permit) Record(o Outcome) bool {
-	return m.markUsed() && m.breaker.record(unknownContext, m, o, unread, nil)
-}
-
-// RecordAt is Record at the time t.
-func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
-	return m.markUsed() && m.breaker.record(unknownContext, m, o, m.breaker.at(t), nil)
-}
-
 // Done records the outcome of a call that was made with ctx and returned err, and reports whether
-// it counted, as Record does. Config.Classify returns the outcome. If the call is a failure and err
-// has a method RetryAfter, Done passes its result to SetRetryAfter. Call Done before you cancel
-// ctx: errors under a cancelled context are ignored. Do not defer Done: see [Permit].
+// it counted. Config.Classify returns the outcome. If the call is a failure and err has a method
+// RetryAfter, Done passes its result to SetRetryAfter. Call Done before you cancel ctx: errors
+// under a cancelled context are ignored. Do not defer Done: see [Permit].
+//
+// The outcome does not count if the permit is used up, if the breaker is Disabled, or if the state
+// in which the permit was acquired has ended. The metric weir.breaker.late_results counts results
+// that come after their state has ended. Any goroutine may call Done or Record.
 func (m *Permit) Done(ctx context.Context, err error) bool {
 	if !m.markUsed() {
 		return false
@@ -95,13 +74,14 @@ func (m *Permit) Done(ctx context.Context, err error) bool {
 	return m.finish(ctx, &err, m.issuer.rules.config.Classify)
 }
 
-// DoneAs is like Done, but for a caller that has decided the outcome itself. Config.Classify is not
-// asked. err is used only for LastFailures.
-func (m *Permit) DoneAs(ctx context.Context, err error, o Outcome) bool {
+// Record is like Done, but for a caller that has decided the outcome itself: Config.Classify is not
+// asked, and a deadline that says nothing counts too. err, which may be nil, is used only for
+// LastFailures. Record may be deferred: see [Permit].
+func (m *Permit) Record(ctx context.Context, err error, o Outcome) bool {
 	if !m.markUsed() {
 		return false
 	}
-	return m.recordDescribed(ctx, err, o, unread, kindResult)
+	return m.recordDescribed(ctx, err, o, unread, kindRecorded)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call
@@ -246,7 +226,7 @@ func (b *Breaker) allowAt(m *Permit, p *regime, at time.Duration) error {
 	switch p.passes {
 	case noCalls:
 		if at < p.until() {
-			return b.refuse(b.refusal(p))
+			return b.refuse(p.refusal)
 		}
 		return b.allowProbe(m, at)
 	case onlyProbes:
@@ -254,9 +234,6 @@ func (b *Breaker) allowAt(m *Permit, p *regime, at time.Duration) error {
 	case shareOfCalls:
 		return b.allowShare(m, p, at)
 	case allCalls:
-	}
-	if p.flights != nil && b.openIfHung(p, at) {
-		return b.allowAt(m, b.regime.Load(), at)
 	}
 	m.fill(b, p, at)
 	if p.shadow != nil {
@@ -280,9 +257,6 @@ func (m *Permit) fill(b *Breaker, p *regime, at time.Duration) {
 	if p.sample != nil {
 		m.number, m.cohortNumber = p.sample.begun.Add(1), p.sample.cohort.begin(at)
 	}
-	if p.watched {
-		m.flight = p.flights.begin(at)
-	}
 }
 
 // check returns nil if a call would be let through now. If a call would be refused, check counts
@@ -297,25 +271,9 @@ func (b *Breaker) check(at time.Duration) error {
 	case s.state == HalfOpen || p.timedOut(at):
 		return b.checkProbes(at)
 	case p.passes == noCalls:
-		return b.refuse(b.refusal(p))
+		return b.refuse(p.refusal)
 	}
 	return nil
-}
-
-// refusal returns the error of the calls that a phase refuses.
-func (b *Breaker) refusal(p *regime) *OpenError {
-	if p.refusal.Until.IsZero() || !b.clock.StartsElsewhere() {
-		return p.refusal
-	}
-	// The clock may have moved to the first time given to an At method: see NewAt. An error that
-	// was made before that has the wrong Until.
-	until := b.date(p.passesFrom())
-	if p.refusal.Until.Equal(until) {
-		return p.refusal
-	}
-	e := *p.refusal
-	e.Until = until
-	return &e
 }
 
 // refuse counts a refused call and returns err.

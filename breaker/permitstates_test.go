@@ -37,8 +37,8 @@ var callEndings = map[string]func(b *breaker.Breaker, during func()){
 	"Record": func(b *breaker.Breaker, during func()) {
 		if p, err := b.Allow(); err == nil {
 			during()
-			p.Record(breaker.Failure)
-			p.Record(breaker.Failure) // does not count again
+			p.Record(bg(), nil, breaker.Failure)
+			p.Record(bg(), nil, breaker.Failure) // does not count again
 		}
 	},
 	"Done": func(b *breaker.Breaker, during func()) {
@@ -51,7 +51,7 @@ var callEndings = map[string]func(b *breaker.Breaker, during func()){
 		var p breaker.Permit
 		if b.Admit(&p) == nil {
 			during()
-			p.Record(breaker.Failure)
+			p.Record(bg(), nil, breaker.Failure)
 		}
 	},
 }
@@ -59,7 +59,7 @@ var callEndings = map[string]func(b *breaker.Breaker, during func()){
 // However a call is made, its result counts once if the state of the call lasts. If that state has
 // ended, the result is late once.
 func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
-	c := breaker.Config{FailureRate: breaker.Off, SlowCall: time.Hour, HungCalls: true, Active: true}
+	c := breaker.Config{FailureRate: breaker.Off, SlowCall: time.Hour}
 	another := c
 	another.Window, another.Probes, another.ProbeTimeout = time.Minute, 7, time.Hour
 	reconfigure := func(c breaker.Config) func(b *breaker.Breaker) {
@@ -68,8 +68,8 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 	for state, begin := range map[breaker.State]func(b *breaker.Breaker){
 		breaker.Closed:       func(*breaker.Breaker) {},
 		breaker.HalfOpen:     func(b *breaker.Breaker) { b.OpenFor(0) },
-		breaker.ForcedClosed: func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed) },
-		breaker.Shadow:       func(b *breaker.Breaker) { b.Force(breaker.Shadow) },
+		breaker.ForcedClosed: func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed, "") },
+		breaker.Shadow:       func(b *breaker.Breaker) { b.Force(breaker.Shadow, "") },
 	} {
 		for name, change := range map[string]struct {
 			do    func(b *breaker.Breaker)
@@ -80,12 +80,13 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 			"another config":             {reconfigure(another), true},
 			"open underneath or at all":  {func(b *breaker.Breaker) { b.OpenFor(time.Hour) }, slices.Contains(overrides, state)},
 			"reset underneath or at all": {func(b *breaker.Breaker) { b.Reset() }, slices.Contains(overrides, state)},
-			"forced open":                {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen) }, false},
-			"disabled":                   {func(b *breaker.Breaker) { b.Force(breaker.Disabled) }, false},
-			"forced and released":        {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); b.Release() }, false},
+			"forced open":                {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen, "") }, false},
+			"disabled":                   {func(b *breaker.Breaker) { b.Force(breaker.Disabled, "") }, false},
+			"forced and released":        {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen, ""); b.Release() }, false},
 		} {
 			for verb, call := range callEndings {
-				b := breaker.New("b", c)
+				// a member, because it counts its calls in flight
+				b := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: c}).Get(0)
 				begin(b)
 				require.Equal(t, state, b.State())
 				called := false
@@ -114,7 +115,7 @@ func TestAfterOpenIsCalledForEveryWayToOpen(t *testing.T) {
 		return &p
 	}
 	closed, half := func(*breaker.Breaker) {}, func(b *breaker.Breaker) { b.OpenFor(0) }
-	under := func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed); b.OpenFor(time.Hour) }
+	under := func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed, ""); b.OpenFor(time.Hour) }
 	for name, way := range map[string]struct {
 		config      breaker.Config
 		begin, open func(b *breaker.Breaker)
@@ -122,11 +123,11 @@ func TestAfterOpenIsCalledForEveryWayToOpen(t *testing.T) {
 		"a verdict":          {c, closed, func(b *breaker.Breaker) { _ = b.Run(bg(), fail) }},
 		"OpenFor":            {c, closed, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
 		"OpenFor, half-open": {c, half, func(b *breaker.Breaker) { b.OpenFor(time.Hour) }},
-		"ForcedOpen":         {c, half, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen) }},
+		"ForcedOpen":         {c, half, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen, "") }},
 		"a probe":            {c, half, func(b *breaker.Breaker) { _ = b.Run(bg(), fail) }},
 		"a release":          {c, under, func(b *breaker.Breaker) { b.Release() }},
 		"another config": {breaker.Config{MinCalls: 2, Probes: 2}, half, func(b *breaker.Breaker) {
-			probe(b).Record(breaker.Failure)
+			probe(b).Record(bg(), nil, breaker.Failure)
 			require.NoError(t, b.Reconfigure(c))
 		}},
 		"a half-open time that is over": {brief, half, func(b *breaker.Breaker) {

@@ -61,10 +61,8 @@ type regime struct {
 	plain     bool // fast, not counted, and Config.Classify is not set
 	rules     *rules
 	under     *regime    // of an override: what it lies over
-	replaced  State      // while Config.Refuse is set: the override that follows, "" for none
-	forcedFor string     // ForcedOpen: the reason, if it has changed since the phase began
+	forcedFor string     // of an override: its reason
 	refusal   *OpenError // the error of refused calls
-	flights   *flights   // Closed, Recovering: the calls in flight, if HungCalls is set
 	timing
 
 	tally *tally.Calls
@@ -121,8 +119,8 @@ type recovery struct {
 func (p *regime) derive(b *Breaker) {
 	p.behavior, p.callNeeds = stateMachine[p.state], p.rules.callNeeds
 	p.timed = p.measured || p.sample != nil
-	p.fast = p.state == Closed && !p.watched && p.sample == nil
-	p.counted = p.rules.config.Active || b.member != nil && !b.member.isUnguarded()
+	p.fast = p.state == Closed && p.sample == nil
+	p.counted = b.member != nil && !b.member.isUnguarded()
 	p.free = p.fast && !p.counted && !p.timed
 	p.plain = p.fast && !p.counted && p.rules.config.Classify == nil
 }
@@ -141,14 +139,12 @@ func (p *regime) complete(b *Breaker) {
 	case Closed:
 		p.rounds, p.details = 0, nil
 		b.forgetFailures()
-		p.flights = newFlights(p.rules, p.since)
 	case Open:
 		p.refusal.Until = b.date(p.passesFrom())
 	case HalfOpen:
 		p.refusal.Until = b.date(p.passesFrom())
 		b.slots.reset(p.rules.config.Probes)
 	case Recovering:
-		p.flights = newFlights(p.rules, p.since)
 		p.refusal.cooldown = maxRampPause
 		p.refusal.spread = &p.spread
 		p.ramp = newRamp(p.since, p.rules.newTally(false, p.since))

@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/weir-go/weir/internal/tally"
@@ -9,11 +10,11 @@ import (
 
 // Reconfigure replaces the Config. The state is kept: an open breaker stays open and recovers as
 // before, calls in flight count, and a window of the same shape keeps its calls. A window of a
-// different shape begins empty, and Totals are kept. Calls in flight when SlowCall, Latency or
-// HungCalls is switched on are neither timed nor counted as hung, because their beginning was not
-// recorded. If HalfOpenTimeout is changed, it starts again with the next probe. c.Initial is
-// ignored. If c.Refuse is not empty, it forces the breaker open, and an empty c.Refuse ends that.
-// If c is not valid, Reconfigure returns the error of c.Validate and changes nothing.
+// different shape begins empty, and Totals are kept. Calls in flight when SlowCall or Latency is
+// switched on are not timed, because their beginning was not recorded. If HalfOpenTimeout is
+// changed, it starts again with the next probe. c.Force begins an override, and an empty c.Force
+// lifts that of the Config before. If c is not valid, Reconfigure returns the error of c.Validate
+// and changes nothing.
 func (b *Breaker) Reconfigure(c Config) error { return b.reconfigureAt(time.Now(), c) }
 
 // reconfigureAt is Reconfigure at the time t.
@@ -28,7 +29,6 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 
 // setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
 func (b *Breaker) setRules(r *rules, p *regime, t time.Time) {
-	old := p.rules
 	now := b.clock.At(t) // not yet the latest time: a shadow has its own
 	b.changes.callback.Store(&r.config.OnChange)
 	b.replaceRegime(p.withRules(b, r, p.latest(now)), p.latest(now))
@@ -36,7 +36,11 @@ func (b *Breaker) setRules(r *rules, p *regime, t time.Time) {
 		shadow := s.advance(now)
 		s.replaceRegime(shadow.withRules(s, shadowRules(r), shadow.latest(now)), shadow.latest(now))
 	}
-	b.followRefuse(old, p.latest(now))
+	why := cmp.Or(r.config.ForceReason, forcedReason)
+	if r.config.Force == "" {
+		why = "Force is empty"
+	}
+	b.followOverride(b.regime.Load(), p.latest(now), why)
 }
 
 // replaceRegime publishes a phase with other rules. By these rules the results so far of the
@@ -74,9 +78,6 @@ func (p *regime) withRules(b *Breaker, r *rules, at time.Duration) *regime {
 	}
 	if !next.runs || r.failureRate != old.failureRate {
 		next.run.Clear() // its score was computed with a different rate
-	}
-	if (next.state == Closed || next.state == Recovering) && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
-		next.flights = newFlights(r, at)
 	}
 	otherTimeout := r.config.HalfOpenTimeout != old.config.HalfOpenTimeout
 	if next.state == HalfOpen && otherTimeout {

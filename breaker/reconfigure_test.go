@@ -42,7 +42,7 @@ func TestReconfigureKeepsCallsCooldownAndProbes(t *testing.T) {
 
 func TestReconfigureChangesSlowCallAndOnChange(t *testing.T) {
 	var told []string
-	c := breaker.Config{MinCalls: 2, SlowCall: time.Second, HungCalls: true, OnChange: func(breaker.Change) { told = append(told, "old") }}
+	c := breaker.Config{MinCalls: 2, SlowCall: time.Second, OnChange: func(breaker.Change) { told = append(told, "old") }}
 	s := runScript(t, c, "0 ss .. open")
 	s.b.ResetAt(s.now)
 	c.SlowCall = 10 * time.Second
@@ -52,6 +52,6 @@ func TestReconfigureChangesSlowCallAndOnChange(t *testing.T) {
 	s.requireSlow(0)
 	s.do("10 EE .. open")
 	require.Equal(t, []string{"old", "old", "new"}, told)
-	c.SlowCall, c.HungCalls = 0, false
+	c.SlowCall = 0
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// record records a result and reports whether it counted. ctx is the context of the call, or
-// unknownContext. A change of state that the call causes uses ctx. f describes a failure and may be
-// nil.
+// record records a result and reports whether it counted. ctx is the context of the call, which a
+// change of state that the call causes uses. f describes a failure and may be nil.
 func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	if m.active { // until the result is counted, so that no key is evicted before
 		m.active = false
@@ -27,9 +26,6 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 		o = Ignored
 	}
 	p, began := b.regime.Load(), m.issuer
-	if began.watched {
-		began.flights.end(m.flight)
-	}
 	sampled := m.number > 0 && began.sample != nil
 	if sampled {
 		b.endSampled(m, o, at)

@@ -21,9 +21,10 @@ type recoveryRun struct {
 // newRecoveryRun returns a breaker with a Recovery of 20s that has just begun to recover.
 func newRecoveryRun(t *testing.T, c breaker.Config) *recoveryRun {
 	t.Helper()
-	c.Initial, c.Cooldown, c.Probes = breaker.Open, time.Second, 1
+	c.Cooldown, c.Probes = time.Second, 1
 	r := &recoveryRun{t: t, now: time.Second}
 	r.Breaker = breaker.NewAt("b", r.told.attachTo(c), t0)
+	r.OpenForAt(t0, time.Second)
 	require.True(t, r.makeCall(breaker.Success), "the probe")
 	require.Equal(t, breaker.Recovering, r.state())
 	return r
@@ -209,26 +210,27 @@ func TestRefusalOfARecoveringBreaker(t *testing.T) {
 	require.Equal(t, breaker.Recovering, refusal.State)
 	require.Zero(t, refusal.Until)
 	require.InDelta(t, 1.5, refusal.RetryAfter().Seconds(), 0.5)
-	require.EqualError(t, err, `breaker "b" is recovering and refuses a share of the calls (initial state)`)
+	require.EqualError(t, err, `breaker "b" is recovering and refuses a share of the calls (opened)`)
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = r.AllowAt(after(r.now)) }))
 }
 
 func TestRecoveryCanBeSwitchedOff(t *testing.T) {
-	c := breaker.Config{Recovery: breaker.Off, Initial: breaker.Open, Probes: 1}
+	c := breaker.Config{Recovery: breaker.Off, Probes: 1}
 	b := breaker.NewAt("b", c, t0)
+	b.OpenForAt(t0, time.Second)
 	p, err := b.AllowAt(after(5 * time.Second))
 	require.NoError(t, err)
 	require.True(t, p.RecordAt(after(5*time.Second), breaker.Success))
 	require.Equal(t, breaker.Closed, b.StateAt(after(5*time.Second)))
 
 	require.ErrorContains(t, breaker.Config{Recovery: -2}.Validate(), "Recovery is -2ns, must not be negative, or Off")
-	require.ErrorContains(t, breaker.Config{Initial: breaker.Recovering}.Validate(), "Initial")
+	require.ErrorContains(t, breaker.Config{Force: breaker.Recovering}.Validate(), "Force")
 }
 
 func TestRecoveringUnderOverridesAndReconfigure(t *testing.T) {
 	r := newRecoveryRun(t, breaker.Config{})
 	r.makeCalls(1+4+2, breaker.Success)
-	r.ForceAt(after(r.now), breaker.ForcedOpen)
+	r.ForceAt(after(r.now), breaker.ForcedOpen, "")
 	require.Zero(t, r.makeCalls(8, breaker.Success))
 	r.ReleaseAt(after(r.now))
 	require.Equal(t, breaker.Recovering, r.state())

@@ -54,11 +54,11 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 func (b *Breaker) probeRefusal(p *regime, slot int, at time.Duration) *OpenError {
 	switch {
 	case p.passes == noCalls:
-		return b.refusal(p)
+		return p.refusal
 	case p.state != HalfOpen || slot >= 0:
 		return nil
 	case b.tooEarlyToProbe(p, at):
-		return b.refusal(p)
+		return p.refusal
 	}
 	next := b.slots.nextFree(at, p.rules.config.Probes)
 	began := b.date(next - p.rules.config.ProbeTimeout)
@@ -282,9 +282,6 @@ func (ps probeSlots) nextFree(at time.Duration, limit int) time.Duration {
 // allowShare lets a call of a recovering breaker pass if it belongs to the share that passes. If
 // all calls pass and none of their rounds failed for Recovery, it closes the breaker.
 func (b *Breaker) allowShare(m *Permit, p *regime, at time.Duration) error {
-	if p.flights != nil && b.openIfHung(p, at) {
-		return b.allowAt(m, b.regime.Load(), at)
-	}
 	b.mu.Lock()
 	p = b.advance(at)
 	passes := false

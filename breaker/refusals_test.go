@@ -18,7 +18,7 @@ import (
 )
 
 func TestARefusalIsIgnoredHoweverItIsReturned(t *testing.T) {
-	open := breaker.New("inner", breaker.Config{Initial: breaker.ForcedOpen})
+	open := breaker.New("inner", breaker.Config{Force: breaker.ForcedOpen})
 	for _, refusal := range []error{
 		sentinel.ErrRefused, breaker.ErrOpen, throttle.ErrRefused, limiter.ErrLimited, limiter.ErrQueueFull,
 		open.Run(bg(), succeed), &limiter.LimitedError{},
@@ -55,7 +55,7 @@ func TestAnOuterBreakerStaysClosedWhileAnInnerOneRefuses(t *testing.T) {
 		}
 		return breaker.Success
 	}})
-	inner := breaker.New("inner", breaker.Config{Initial: breaker.ForcedOpen})
+	inner := breaker.New("inner", breaker.Config{Force: breaker.ForcedOpen})
 	for range 100 {
 		err := outer.Run(bg(), func(ctx context.Context) error { return inner.Run(ctx, succeed) })
 		require.ErrorIs(t, err, breaker.ErrOpen)
@@ -96,21 +96,21 @@ func TestEveryRefusalAsksForAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forced := func(c breaker.Config) *breaker.Breaker {
 			b := breaker.New("b", c)
-			b.Force(breaker.ForcedOpen)
+			b.Force(breaker.ForcedOpen, "")
 			return b
 		}
 		full := newHalfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: 4 * time.Second})
 		_, err := full.Allow()
 		require.NoError(t, err)
-		gone := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: breaker.Config{Initial: breaker.ForcedOpen, Cooldown: 3 * time.Second}})
+		gone := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: breaker.Config{Force: breaker.ForcedOpen, Cooldown: 3 * time.Second}})
 		var refusals []*breaker.OpenError
 		for name, c := range map[string]struct {
 			b    *breaker.Breaker
 			want time.Duration
 		}{
-			"open":                         {breaker.New("b", breaker.Config{Initial: breaker.Open}), time.Second},
+			"open":                         {newInState(breaker.Config{}, breaker.Open), time.Second},
 			"forced open":                  {forced(breaker.Config{}), time.Second},
-			"forced open at first":         {breaker.New("b", breaker.Config{Initial: breaker.ForcedOpen, Cooldown: time.Minute}), time.Minute},
+			"forced open at first":         {breaker.New("b", breaker.Config{Force: breaker.ForcedOpen, Cooldown: time.Minute}), time.Minute},
 			"forced open, and no cooldown": {forced(breaker.Config{Cooldown: breaker.Off}), time.Millisecond},
 			"a member":                     {gone.Get("a"), 3 * time.Second},
 		} {

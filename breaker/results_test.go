@@ -30,7 +30,7 @@ func TestOneOutcomePerCall(t *testing.T) {
 					continue
 				}
 				o := breaker.Outcome(rnd.IntN(3))
-				if p.Record(o) {
+				if p.Record(bg(), nil, o) {
 					[]*atomic.Int64{&succeeded, &failed, &ignored}[o].Add(1)
 				}
 			}
@@ -58,7 +58,7 @@ func TestLateResultsChangeNothing(t *testing.T) {
 				until := time.Now().Add(5 * time.Second)
 
 				for _, p := range early[:4] { // while open: neither closed nor prolonged
-					require.False(t, p.Record(late))
+					require.False(t, p.Record(bg(), nil, late))
 				}
 				require.Equal(t, breaker.Open, b.State())
 				time.Sleep(time.Until(until))
@@ -67,19 +67,19 @@ func TestLateResultsChangeNothing(t *testing.T) {
 				// while half-open: no verdict, and no slot acquired or released
 				probe := holdPermits(t, b, 2)
 				for _, p := range early[4:8] {
-					require.False(t, p.Record(late))
+					require.False(t, p.Record(bg(), nil, late))
 				}
 				require.Equal(t, breaker.HalfOpen, b.State())
 				require.Zero(t, b.Counts().Calls())
 				probe = append(probe, holdPermits(t, b, 1)...)
 				requireRefused(t, b)
 				for _, p := range probe {
-					require.True(t, p.Record(breaker.Success))
+					require.True(t, p.Record(bg(), nil, breaker.Success))
 				}
 				require.Equal(t, breaker.Closed, b.State())
 
 				for _, p := range early[8:] { // while closed again: they do not count
-					require.False(t, p.Record(late))
+					require.False(t, p.Record(bg(), nil, late))
 				}
 				require.Zero(t, b.Counts().Calls())
 				require.Equal(t, int64(12), b.StatsNow().Late)
@@ -95,15 +95,15 @@ func TestAResultCountsOnce(t *testing.T) {
 		b := newHalfOpen(t, breaker.Config{Probes: 3})
 		p, err := b.Allow()
 		require.NoError(t, err)
-		require.True(t, p.Record(breaker.Success))
-		require.False(t, p.Record(breaker.Success))
-		require.False(t, p.Record(breaker.Failure))
+		require.True(t, p.Record(bg(), nil, breaker.Success))
+		require.False(t, p.Record(bg(), nil, breaker.Success))
+		require.False(t, p.Record(bg(), nil, breaker.Failure))
 		require.Equal(t, breaker.HalfOpen, b.State())
 		require.Equal(t, window.Counts{Successes: 1}, withoutStreak(b.Counts()))
 		require.Zero(t, b.StatsNow().Late)
 
 		var none breaker.Permit
-		require.False(t, none.Record(breaker.Success))
+		require.False(t, none.Record(bg(), nil, breaker.Success))
 		require.False(t, none.RecordAt(t0, breaker.Success))
 
 		b = breaker.New("b", breaker.Config{})
@@ -113,7 +113,7 @@ func TestAResultCountsOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 16 {
 			wg.Go(func() {
-				if p.Record(breaker.Failure) {
+				if p.Record(bg(), nil, breaker.Failure) {
 					counted.Add(1)
 				}
 			})

@@ -30,7 +30,6 @@ type callNeeds struct {
 	timed    bool // the beginning of the call is recorded
 	measured bool // the duration of the call is counted
 	traced   bool // the call may become an exemplar
-	watched  bool // it is watched whether the call hangs
 	asked    bool // Trip or SharedCounts is called at every result
 	runs     bool // runs of failures are counted
 }
@@ -42,7 +41,6 @@ func newRules(c Config) *rules {
 		callNeeds: callNeeds{
 			measured: c.SlowCall != math.MaxInt64 || c.Latency,
 			traced:   c.Trace != nil && c.Latency,
-			watched:  c.HungCalls,
 			asked:    c.Trip != nil || c.SharedCounts != nil,
 			runs:     c.FailureRun != math.MaxInt,
 		},
@@ -290,9 +288,6 @@ func (b *Breaker) tooEarlyToProbe(p *regime, at time.Duration) bool {
 // deadline d has passed. The deadline must have been too short, or have passed while the process
 // was suspended.
 func (m *Permit) isUninformative(d time.Time) bool {
-	if m.issuer.rules.config.CountDeadlines {
-		return false
-	}
 	b := m.breaker
 	p := b.regime.Load()
 	sampler := b

@@ -22,11 +22,10 @@ var runConfigs = map[string]breaker.Config{
 	"default":              {},
 	"slow calls":           {SlowCall: 100 * time.Millisecond, SlowRate: 0.2, MinCalls: 5},
 	"latency":              {Latency: true},
-	"hung calls":           {SlowCall: 100 * time.Millisecond, HungCalls: true},
 	"a trip by successes":  {Trip: func(c window.Counts) (string, bool) { return "nine", c.Successes%10 == 9 }},
 	"shared counts":        {SharedCounts: func() window.Counts { return window.Counts{Successes: 9, Failures: 1} }, FailureRate: 0.1},
 	"a classifier":         {Classify: onlyNilFails},
-	"shadow":               {Initial: breaker.Shadow},
+	"shadow":               {Force: breaker.Shadow},
 	"consecutive failures": {ConsecutiveFailures: 2, Cooldown: time.Second},
 	"the last calls":       {LastCalls: 10, MinCalls: 5},
 }
@@ -62,7 +61,7 @@ var runForms = []func(ctx context.Context, b *breaker.Breaker, after time.Durati
 var changesDuringCall = append(slices.Repeat([]func(*breaker.Breaker){func(*breaker.Breaker) {}}, 40),
 	(*breaker.Breaker).Reset, (*breaker.Breaker).Release,
 	func(b *breaker.Breaker) { b.OpenFor(100 * time.Millisecond) },
-	func(b *breaker.Breaker) { b.Force(breaker.Shadow) },
+	func(b *breaker.Breaker) { b.Force(breaker.Shadow, "") },
 )
 
 // TestRunCountsAsAllowAndDone makes the same calls with two breakers. With one breaker it uses Run,

@@ -18,7 +18,7 @@ func recordMinutely(t *testing.T, b *breaker.Breaker, n int, o breaker.Outcome) 
 	for range n {
 		p, err := b.Allow()
 		require.NoError(t, err)
-		require.True(t, p.Record(o))
+		require.True(t, p.Record(bg(), nil, o))
 		time.Sleep(time.Minute)
 	}
 }
@@ -104,7 +104,7 @@ func TestARunBeginsAnewWhenTheBreakerCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, again := range map[string]func(b *breaker.Breaker){
 			"Reset":             (*breaker.Breaker).Reset,
-			"Force and Release": func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed); b.Release() },
+			"Force and Release": func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed, ""); b.Release() },
 			"a different rate": func(b *breaker.Breaker) {
 				require.NoError(t, b.Reconfigure(breaker.Config{FailureRate: 0.6, FailureRun: 10}))
 			},

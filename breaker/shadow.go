@@ -27,7 +27,7 @@ func (b *Breaker) newShadow(p *regime) *Breaker {
 // shadowRules returns the rules of the shadow, which is given outcomes and has no metrics.
 func shadowRules(r *rules) *rules {
 	c := r.config
-	c.Classify, c.OnChange, c.Active, c.Latency = nil, nil, false, false
+	c.Classify, c.OnChange, c.Latency = nil, nil, false
 	c.KeepFailures, c.DescribeFailure, c.Trace = 0, nil, nil
 	return newRules(c)
 }
@@ -40,7 +40,7 @@ func (p *regime) askShadow(b *Breaker, m *Permit, at time.Duration) {
 		b.shadowRefused.Add(1)
 		return
 	}
-	m.shadowIssuer, m.flight, m.slot, m.slotUse = s.issuer, s.flight, s.slot, s.slotUse
+	m.shadowIssuer, m.slot, m.slotUse = s.issuer, s.slot, s.slotUse
 	m.number, m.cohortNumber = s.number, s.cohortNumber
 }
 
@@ -51,7 +51,7 @@ func (p *regime) tellShadow(ctx context.Context, m *Permit, o Outcome, at time.D
 	}
 	s := Permit{
 		breaker: p.shadow, issuer: m.shadowIssuer, start: m.start, retryAfter: m.retryAfter,
-		flight: m.flight, slot: m.slot, slotUse: m.slotUse, number: m.number, cohortNumber: m.cohortNumber,
+		slot: m.slot, slotUse: m.slotUse, number: m.number, cohortNumber: m.cohortNumber,
 	}
 	p.shadow.record(ctx, &s, o, at, nil)
 }

@@ -36,10 +36,10 @@ func newShadowRun(t *testing.T, seed uint64) *shadowRun {
 		t: t, name: fmt.Sprintf("seed %d", seed), draw: rand.New(rand.NewPCG(seed, 6)).IntN, counts: map[string]int{},
 	}}
 	r.given = r.drawConfig()
-	r.given.Initial = breaker.Closed
+	r.given.Force, r.given.ForceReason = "", ""
 	r.real = breaker.NewAt("b", r.told.attachTo(r.given), t0)
 	c := r.given
-	c.Initial = breaker.Shadow
+	c.Force = breaker.Shadow
 	r.shadow = breaker.NewAt("b", r.would.attachTo(c), t0)
 	return r
 }
@@ -114,11 +114,13 @@ func (r *shadowRun) end(at time.Duration, c *shadowCall) {
 
 func (r *shadowRun) reconfigure(at time.Duration) {
 	c := r.drawConfig()
+	c.Force, c.ForceReason = "", ""
+	r.given = c
 	r.note(at, "reconfigure", modelFields(c))
 	r.begun = true
 	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), r.told.attachTo(c)))
+	c.Force = breaker.Shadow
 	require.NoError(r.t, r.shadow.ReconfigureAt(modelDate(at), r.would.attachTo(c)))
-	r.given = c
 }
 
 // compare requires the same refusals, and the same openings at the same times for the same reasons.
@@ -185,26 +187,12 @@ func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {
 	}
 }
 
-func TestAShadowSeesCallsThatHang(t *testing.T) {
-	play := func(initial breaker.State) breaker.AllStats {
-		b := breaker.NewAt("b", breaker.Config{SlowCall: time.Second, HungCalls: true, Initial: initial}, t0)
-		for i := range 600 {
-			_, _ = b.AllowAt(modelTimeAt(100 * i)) // none ever comes back
-		}
-		return b.StatsAt(modelTimeAt(60_000))
-	}
-	closed, shadow := play(breaker.Closed), play(breaker.Shadow)
-	require.NotZero(t, closed.Totals.Refused)
-	require.Equal(t, closed.Totals.Refused, shadow.ShadowRefused)
-	require.Equal(t, int64(1), shadow.ShadowOpened)
-}
-
 // A shadow that Force starts is closed and has no counts at first. Nothing of this shadow remains
 // after Release.
 func TestAForcedShadowBeginsClosedAndEmpty(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 2}, t0)
 	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
-	b.ForceAt(modelTimeAt(1), breaker.Shadow)
+	b.ForceAt(modelTimeAt(1), breaker.Shadow, "")
 	require.NoError(t, modelMakeCall(b, 1, breaker.Failure))
 	require.Zero(t, b.StatsAt(modelTimeAt(1)).ShadowOpened, "the failure before is not of the shadow")
 	held := requireAllowed(t, b, 2)
@@ -214,7 +202,7 @@ func TestAForcedShadowBeginsClosedAndEmpty(t *testing.T) {
 	require.Equal(t, []int64{1, 1}, []int64{s.ShadowOpened, s.ShadowRefused})
 	b.ReleaseAt(modelTimeAt(4))
 	require.False(t, held.RecordAt(modelTimeAt(4), breaker.Failure))
-	b.ForceAt(modelTimeAt(5), breaker.Shadow)
+	b.ForceAt(modelTimeAt(5), breaker.Shadow, "")
 	require.NoError(t, modelMakeCall(b, 5, breaker.Success))
 	require.Equal(t, int64(1), b.StatsAt(modelTimeAt(5)).ShadowRefused, "the next shadow is closed")
 }

@@ -94,7 +94,7 @@ func TestLoneCallPassesAfterTheWaitOfARecoveringBreaker(t *testing.T) {
 		for range 20 {
 			p, err := b.Allow()
 			require.NoError(t, err)
-			p.Record(breaker.Ignored) // so that the share does not grow
+			p.Record(bg(), nil, breaker.Ignored) // so that the share does not grow
 			waits, _ := refusedWaits(t, b, 1)
 			time.Sleep(waits[0])
 		}
@@ -130,7 +130,7 @@ func extraOpenTimes(t *testing.T, c breaker.Config, n int, asked time.Duration) 
 		p, err := b.Allow()
 		require.NoError(t, err)
 		p.SetRetryAfter(time.Until(end))
-		p.Record(breaker.Failure)
+		p.Record(bg(), nil, breaker.Failure)
 		_, e := refusedWaits(t, b, 1)
 		require.Equal(t, breaker.Open, e.State)
 		require.Equal(t, time.Until(e.Until), e.RetryAfter(), "the same for all callers")
@@ -157,7 +157,7 @@ func TestStretchedWaitDoesNotOverflow(t *testing.T) {
 		p, err := b.Allow()
 		require.NoError(t, err)
 		p.SetRetryAfter(math.MaxInt64)
-		p.Record(breaker.Failure)
+		p.Record(bg(), nil, breaker.Failure)
 		time.Sleep(100 * 365 * 24 * time.Hour)
 		requireRefused(t, b)
 	})

@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -16,13 +17,14 @@ import (
 // as half_open.
 type State string
 
-// The states that a breaker enters automatically, and the overrides that Force sets on top of them.
+// The states that a breaker enters automatically, and the overrides on top of them that Force or
+// Config.Force sets.
 const (
 	Closed       State = "closed"        // calls pass and are counted
 	Open         State = "open"          // calls are refused until the cooldown is over
 	HalfOpen     State = "half_open"     // a few calls pass as probes, and their results decide
 	Recovering   State = "recovering"    // a share of the calls passes, which their results change
-	ForcedOpen   State = "forced_open"   // override: calls are refused until Release
+	ForcedOpen   State = "forced_open"   // override: calls are refused
 	ForcedClosed State = "forced_closed" // override: calls pass and are counted; nothing opens it
 	Disabled     State = "disabled"      // override: calls pass and are not counted
 	Shadow       State = "shadow"        // override: calls pass; those it would refuse are counted
@@ -41,7 +43,7 @@ var stateMachine = map[State]behavior{
 	// ends when all calls pass and no round has failed: allowShare; or if all rounds fail:
 	// failRound
 	Recovering: {passes: shareOfCalls, results: rampResults, counts: showWindow},
-	// the overrides end by Release, Reconfigure or another override: override, resume
+	// the overrides end by Release, Reconfigure or another override: followOverride
 	ForcedOpen:   {passes: noCalls},
 	ForcedClosed: {passes: allCalls, results: countResults, counts: showWindow},
 	Disabled:     {passes: allCalls},
@@ -299,72 +301,90 @@ func (b *Breaker) open(p *regime, at time.Duration, why cause, counts window.Cou
 
 // What an operator does.
 
+// override is a state that lies over the automatic one, with a reason. One that is set by hand lies
+// over that of the Config. Lifting it shows what is below: that of the Config, or else the
+// automatic state.
+type override struct {
+	state   State  // "" for none
+	reason  string // what refused callers are told
+	version uint64 // of one set by hand: see view.Setting.Version
+}
+
+// overrideInEffect returns the override in effect of a breaker with an override of its own. An
+// override of the group lies over it if it was set later.
+func (b *Breaker) overrideInEffect(own override, r *rules) override {
+	all := b.member.groupOverride()
+	switch {
+	case all.state != "" && all.version > own.version:
+		return all
+	case own.state != "":
+		return own
+	}
+	return override{state: r.config.Force, reason: cmp.Or(r.config.ForceReason, forcedReason)}
+}
+
+// forcedReason is the reason of an override without a reason.
+const forcedReason = "forced"
+
+// followOverride makes the override in effect that of the breaker after an override or the rules
+// have changed. why is the reason of the transition. The lock is held.
+func (b *Breaker) followOverride(p *regime, at time.Duration, why string) {
+	o := b.overrideInEffect(b.own, p.rules)
+	switch {
+	case o.state == "" && p.under != nil:
+		b.resume(p, p.under.stayAt(at), at, why)
+	case o.state != "" && o.state != p.state:
+		next := p.next(endlessStay(o.state, at))
+		next.under, next.forcedFor = cmp.Or(p.under, p), o.reason
+		next.complete(b)
+		b.publish(next, Change{From: p.state, To: o.state, Reason: why, origin: byHand})
+	case o.state != "" && o.reason != p.forcedFor:
+		next := *p
+		next.forcedFor = o.reason
+		next.refusal = next.newRefusal(b)
+		b.regime.Store(&next)
+	}
+}
+
 // Force sets an override: ForcedOpen, ForcedClosed, Disabled or Shadow. It replaces an override
-// that is set. The breaker keeps the state underneath, whose cooldown runs on. Release returns to
-// that state. Force panics if s is not an override. While Config.Refuse is set, the breaker stays
-// forced open, and s takes effect when Refuse ends.
-func (b *Breaker) Force(s State) { b.forceAt(time.Now(), s) }
+// that Force has set, and lies over Config.Force. The reason, of at most 1,024 bytes, is for
+// refused callers and Change.Reason. Default "forced". The breaker keeps the state underneath,
+// whose cooldown runs on, until Release. Force panics if s is not an override or the reason is too
+// long.
+func (b *Breaker) Force(s State, reason string) { b.forceAt(time.Now(), s, reason) }
 
 // forceAt is Force at the time t.
-func (b *Breaker) forceAt(t time.Time, s State) {
+func (b *Breaker) forceAt(t time.Time, s State, reason string) {
 	if !s.isOverride() {
 		panic(fmt.Sprintf("breaker: %q is not an override", s))
 	}
-	b.setOverride(t, s, forcedReason)
+	if len(reason) > maxReason {
+		panic(fmt.Sprintf("breaker: the reason has %d bytes, must have at most %d", len(reason), maxReason))
+	}
+	reason = cmp.Or(reason, forcedReason)
+	b.setOverride(t, override{state: s, reason: reason}, reason)
 }
 
-// forcedReason is the reason of a breaker that is forced by hand.
-const forcedReason = "forced"
-
-// setOverride sets the override of the breaker itself, or lifts it if s is "". Refused callers are
-// not told the reason of the change. It returns the number of the override.
-func (b *Breaker) setOverride(t time.Time, s State, reason string) (number uint64) {
+// setOverride replaces the override that was set for the breaker by hand, and returns the version.
+// why is the reason of the transition.
+func (b *Breaker) setOverride(t time.Time, o override, why string) (version uint64) {
 	b.changeUnderLock(t, func(b *Breaker, p *regime, at time.Duration) {
-		b.overrideSet = settings.NextVersion()
-		number = b.overrideSet
-		b.changeOverride(p, s, at, reason)
+		o.version = settings.NextVersion()
+		b.own = o
+		b.followOverride(p, at, why)
 	})
-	return number
+	return o.version
 }
 
-// coverOverride is setOverride for the override of a group, which lies over that of the breaker. It
-// leaves the delivery of the changes to its caller.
-func (b *Breaker) coverOverride(t time.Time, s State, reason string) *changeQueue {
-	return b.queueChange(t, func(b *Breaker, p *regime, at time.Duration) { b.changeOverride(p, s, at, reason) })
-}
-
-// changeOverride begins the override s, or ends the one in effect if s is "". The lock is held.
-func (b *Breaker) changeOverride(p *regime, s State, at time.Duration, reason string) {
-	switch {
-	case p.refuses():
-		b.replaceOverride(p, s)
-	case s != "" && p.state != s:
-		b.override(p, s, at, reason)
-	case s == "" && p.under != nil:
-		b.resume(p, p.under.stayAt(at), at, reason)
-	}
-}
-
-// override begins an override. The lock is held.
-func (b *Breaker) override(p *regime, s State, at time.Duration, reason string) {
-	under := p
-	if p.under != nil {
-		under = p.under
-	}
-	next := p.next(endlessStay(s, at))
-	next.under, next.reason = under, forcedReason
-	next.complete(b)
-	b.publish(next, Change{From: p.state, To: s, Reason: reason, origin: byHand})
-}
-
-// Release lifts the override. The breaker is then in the state that it would be in without the
-// override: the override does not lengthen the cooldown of an open breaker. A half-open breaker
-// starts its probes again, and a recovering one begins with the smallest share. A closed breaker
-// judges only calls after Release. Without an override Release does nothing.
+// Release lifts the override that Force has set. If Config.Force is set, that override is in effect
+// then. Otherwise the breaker is in the state that it would be in without the override: the
+// override does not lengthen the cooldown of an open breaker. A half-open breaker starts its probes
+// again, and a recovering one begins with the smallest share. A closed breaker judges only calls
+// after Release.
 func (b *Breaker) Release() { b.releaseAt(time.Now()) }
 
 // releaseAt is Release at the time t.
-func (b *Breaker) releaseAt(t time.Time) { b.setOverride(t, "", "released") }
+func (b *Breaker) releaseAt(t time.Time) { b.setOverride(t, override{}, "released") }
 
 // resume ends an override and begins the state underneath. The lock is held.
 func (b *Breaker) resume(p *regime, s stay, at time.Duration, reason string) {
@@ -436,98 +456,13 @@ func (b *Breaker) setStay(p *regime, s stay, reason string) {
 
 // changeUnderLock calls f with the phase in effect, under the lock, and delivers the changes.
 func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *regime, at time.Duration)) {
-	b.queueChange(t, f).deliver()
-}
-
-// queueChange is changeUnderLock, but leaves the delivery of the changes to its caller.
-func (b *Breaker) queueChange(t time.Time, f func(b *Breaker, p *regime, at time.Duration)) *changeQueue {
 	if b.member.isUnguarded() {
-		return b.changes
+		return
 	}
 	at := b.justNow(t)
 	b.mu.Lock()
 	p := b.advance(at)
 	f(b, p, p.latest(at))
 	b.mu.Unlock()
-	return b.changes
-}
-
-// While Config.Refuse is set, the phase is an override in the state ForcedOpen. Like any override
-// it keeps the phase underneath. It also keeps the override that it has replaced.
-
-// refuses reports whether the phase refuses all calls because of Config.Refuse.
-func (p *regime) refuses() bool { return p.rules.config.Refuse != "" }
-
-// refuseAfter makes p the phase that replaces another phase and refuses all calls. p is not yet
-// complete.
-func (p *regime) refuseAfter(other *regime) {
-	p.reason = p.rules.config.Refuse
-	p.under, p.replaced = other, ""
-	if other.under != nil {
-		p.under, p.replaced = other.under, other.state
-	}
-}
-
-// followRefuse begins or ends the refusal of all calls after the rules have changed. The lock is
-// held.
-func (b *Breaker) followRefuse(old *rules, at time.Duration) {
-	p := b.regime.Load()
-	before, now := old.config.Refuse, p.rules.config.Refuse
-	switch {
-	case before == now:
-	case before != "" && now != "":
-		b.keepForcedOpen(p, p.replaced, now)
-	case before == "" && p.state == ForcedOpen:
-		b.keepForcedOpen(p, ForcedOpen, now)
-	case before == "":
-		next := p.next(endlessStay(ForcedOpen, at))
-		next.refuseAfter(p)
-		next.complete(b)
-		b.publish(next, Change{From: p.state, To: ForcedOpen, Reason: now, origin: byHand})
-	case p.replaced == ForcedOpen:
-		b.keepForcedOpen(p, "", forcedReason)
-	case p.replaced != "":
-		b.override(p, p.replaced, at, "Refuse is empty")
-	default:
-		b.resume(p, p.under.stayAt(at), at, "Refuse is empty")
-	}
-}
-
-// keepForcedOpen changes why a breaker is forced open, and the override that follows. The lock is
-// held.
-func (b *Breaker) keepForcedOpen(p *regime, replaced State, reason string) {
-	next := *p
-	next.replaced, next.forcedFor = replaced, reason
-	next.refusal = next.newRefusal(b)
-	b.regime.Store(&next)
-}
-
-// replaceOverride sets the override that follows when Config.Refuse ends, "" for none. The lock is
-// held.
-func (b *Breaker) replaceOverride(p *regime, s State) {
-	next := *p
-	next.replaced = s
-	b.regime.Store(&next)
-}
-
-// stateWithoutRefuse returns the state of the breaker, or the one that follows when Config.Refuse
-// ends.
-func (b *Breaker) stateWithoutRefuse() State {
-	p := b.regime.Load()
-	switch {
-	case !p.refuses():
-		return b.State()
-	case p.replaced != "":
-		return p.replaced
-	}
-	return p.under.state
-}
-
-// overrideWithoutRefuse returns the override of the breaker, or the one that follows when
-// Config.Refuse ends, "" for none.
-func (b *Breaker) overrideWithoutRefuse() State {
-	if s := b.stateWithoutRefuse(); s.isOverride() {
-		return s
-	}
-	return ""
+	b.changes.deliver()
 }

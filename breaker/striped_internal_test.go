@@ -44,7 +44,8 @@ func TestStripedBreakerOpensAtTheExactCall(t *testing.T) {
 
 func TestStripedRefusalsAreCountedExactly(t *testing.T) {
 	const calls = 50_000
-	b := New("striped", Config{Initial: Open, Cooldown: time.Hour})
+	b := New("striped", Config{})
+	b.OpenFor(time.Hour)
 	call := func() {
 		_ = b.Run(t.Context(), func(context.Context) error { panic("called") })
 		_, _ = Do(t.Context(), b, func(context.Context) (int, error) { panic("called") })
@@ -61,7 +62,8 @@ func TestStripedRefusalsAreCountedExactly(t *testing.T) {
 }
 
 func TestStripedBreakerAllocatesNothing(t *testing.T) {
-	closed, open := New("closed", Config{}), New("open", Config{Initial: Open, Cooldown: time.Hour})
+	closed, open := New("closed", Config{}), New("open", Config{})
+	open.OpenFor(time.Hour)
 	closed.regime.Load().tally.Stripe()
 	open.refused.Stripe()
 	for _, b := range []*Breaker{closed, open} {

@@ -12,7 +12,7 @@ import (
 
 // The series _other of a group has all counters of a breaker.
 func TestAllCountersOfABreakerAreSummed(t *testing.T) {
-	g := NewGroup[int]("g", GroupConfig{Breaker: Config{Active: true, SlowCall: time.Hour}})
+	g := NewGroup[int]("g", GroupConfig{Breaker: Config{SlowCall: time.Hour}})
 	l := g.observers.others
 	summed := 0
 	l.eachMetric(g.Get(1), func(s *stat.Series, i int, _ float64) {

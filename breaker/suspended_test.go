@@ -55,15 +55,6 @@ func TestASuspendedProcessOpensNothing(t *testing.T) {
 	}
 }
 
-func TestASuspendedProcessOpensIfDeadlinesCount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(breaker.Config{CountDeadlines: true}, 50*time.Millisecond)
-		defer s.group.Wait()
-		s.suspend(100, 30*time.Second, func() {})
-		require.Equal(t, breaker.Open, s.b.State())
-	})
-}
-
 // If a process was not suspended, some of its calls end while other calls ignore their deadlines.
 func TestLateResultsOfARunningProcessCount(t *testing.T) {
 	for name, busy := range map[string]time.Duration{
@@ -127,12 +118,8 @@ func TestCallsAreTimedInShortPhases(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		run(t, b, 1, succeed)
 		require.True(t, b.Sampled())
-		require.NoError(t, b.Reconfigure(breaker.Config{CountDeadlines: true}))
 		run(t, b, 64, succeed)
 		require.False(t, b.Sampled())
-		time.Sleep(time.Minute)
-		run(t, b, 10, succeed)
-		require.False(t, b.Sampled(), "durations are not needed")
 		run(t, b, 1, fail)
 		require.False(t, b.Sampled())
 		run(t, b, 1, fail)
@@ -154,16 +141,19 @@ func TestDeadlinesInAStorm(t *testing.T) {
 				ctx, cancel := context.WithDeadline(bg(), time.Now().Add(time.Duration(r.IntN(3)-2)*time.Second))
 				p, err := b.Allow()
 				require.NoError(t, err)
-				if r.IntN(2) == 0 {
+				switch r.IntN(6) {
+				case 0, 1, 2:
 					p.Done(ctx, nil)
-				} else {
+				case 3, 4:
 					p.Done(ctx, context.DeadlineExceeded)
+				default:
+					p.Record(ctx, context.DeadlineExceeded, breaker.Failure)
 				}
 				cancel()
 				if r.IntN(100) == 0 {
 					require.NoError(t, b.Reconfigure(breaker.Config{
 						FailureRate: breaker.Off, Window: 100 * time.Millisecond, Buckets: 2,
-						CountDeadlines: r.IntN(3) == 0, Latency: r.IntN(2) == 0,
+						Latency: r.IntN(2) == 0,
 					}))
 				}
 			}

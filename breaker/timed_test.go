@@ -13,7 +13,7 @@ import (
 func TestACallInFlightIsNotTimedWhenTimingBegins(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{}, t0)
 	early := requireAllowed(t, b, 0)
-	require.NoError(t, b.ReconfigureAt(modelTimeAt(1), breaker.Config{SlowCall: ms, Latency: true, HungCalls: true}))
+	require.NoError(t, b.ReconfigureAt(modelTimeAt(1), breaker.Config{SlowCall: ms, Latency: true}))
 	timed := requireAllowed(t, b, 1)
 	require.True(t, early.RecordAt(modelTimeAt(10_000), breaker.Success))
 	require.True(t, timed.RecordAt(modelTimeAt(10_000), breaker.Success))

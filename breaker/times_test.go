@@ -39,7 +39,7 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 			"rate":     {MinCalls: 5},
 			"calls":    {MinCalls: 5, LastCalls: 10},
 			"in a row": {ConsecutiveFailures: 5},
-			"of slow":  {MinCalls: 5, SlowCall: time.Nanosecond, FailureRate: breaker.Off, HungCalls: true},
+			"of slow":  {MinCalls: 5, SlowCall: time.Nanosecond, FailureRate: breaker.Off},
 		} {
 			name, c.Recovery, c.Cooldown = fmt.Sprintf("%s, made %v", name, made), breaker.Off, 5*time.Second
 			var told recorder
@@ -59,15 +59,6 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 				require.WithinDuration(t, modelTimeAt(want), told.changes()[i].At, ms, name)
 			}
 		}
-	}
-}
-
-func TestAnInitialCooldownBeginsWithTheFirstTimeGiven(t *testing.T) {
-	for _, made := range []time.Time{t0, t0.Add(26 * year)} {
-		b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, made)
-		require.ErrorIs(t, modelMakeCall(b, 0, breaker.Success), breaker.ErrOpen, made)
-		require.ErrorIs(t, modelMakeCall(b, 999, breaker.Success), breaker.ErrOpen, made)
-		require.NoError(t, modelMakeCall(b, 1000, breaker.Success), made)
 	}
 }
 
@@ -101,8 +92,8 @@ func TestAStaleTimeEndsNoCooldown(t *testing.T) {
 			"StateAt":   func(b *breaker.Breaker) { require.Equal(t, breaker.Open, b.StateAt(at), name) },
 			"CountsAt":  func(b *breaker.Breaker) { b.CountsAt(at) },
 			"StatsAt":   func(b *breaker.Breaker) { b.StatsAt(at) },
-			"ForceAt":   func(b *breaker.Breaker) { b.ForceAt(at, breaker.Disabled); b.ReleaseAt(at) },
-			"Force, at": func(b *breaker.Breaker) { b.ForceAt(at, breaker.ForcedOpen); b.ReleaseAt(t0) },
+			"ForceAt":   func(b *breaker.Breaker) { b.ForceAt(at, breaker.Disabled, ""); b.ReleaseAt(at) },
+			"Force, at": func(b *breaker.Breaker) { b.ForceAt(at, breaker.ForcedOpen, ""); b.ReleaseAt(t0) },
 			"OpenForAt": func(b *breaker.Breaker) { b.OpenForAt(at, time.Hour) },
 			"ReconfigureAt": func(b *breaker.Breaker) {
 				require.NoError(t, b.ReconfigureAt(at, breaker.Config{MinCalls: 1}))
@@ -142,7 +133,8 @@ func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
 // If the first time is earlier than any clock can show, such as the zero time, it is stale. The
 // breaker does not begin at it.
 func TestTheZeroTimeDoesNotSetTheClock(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, t0)
+	b := breaker.NewAt("b", breaker.Config{}, t0)
+	b.OpenForAt(time.Time{}, time.Second)
 	_, err := b.AllowAt(time.Time{})
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(999)), "the cooldown is not over")
@@ -161,7 +153,7 @@ func TestFailuresAtStaleTimesOpenToo(t *testing.T) {
 // A clock that steps forward by a year ends the window and the cooldown once. Calls at the old
 // times are stale then, and still count.
 func TestAClockThatStepsByAYear(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{MinCalls: 5, SlowCall: time.Second, HungCalls: true}, t0)
+	b := breaker.NewAt("b", breaker.Config{MinCalls: 5, SlowCall: time.Second}, t0)
 	for range 4 {
 		require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
 	}
@@ -221,8 +213,8 @@ func TestAllCallersShareTheFirstTime(t *testing.T) {
 	}
 }
 
-// A breaker with Initial Open reports the end of its cooldown by the clock that it is used with.
-func TestBreakerOpenAtFirstRefusesByTheTimeItIsUsedAt(t *testing.T) {
+// A breaker reports the end of its cooldown by the clock that it is used with.
+func TestBreakerOpenedAtFirstRefusesByTheTimeItIsUsedAt(t *testing.T) {
 	for name, ask := range map[string]func(*breaker.Breaker) error{
 		"Allow": func(b *breaker.Breaker) error {
 			_, err := b.AllowAt(t0)
@@ -231,7 +223,8 @@ func TestBreakerOpenAtFirstRefusesByTheTimeItIsUsedAt(t *testing.T) {
 		"Check": func(b *breaker.Breaker) error { return b.CheckAt(t0) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open}, t0.Add(1000*time.Hour))
+			b := breaker.NewAt("b", breaker.Config{}, t0.Add(1000*time.Hour))
+			b.OpenForAt(t0, time.Second)
 			var refusal *breaker.OpenError
 			require.ErrorAs(t, ask(b), &refusal)
 			require.Equal(t, t0.Add(time.Second), refusal.Until)

@@ -45,10 +45,10 @@ func TestACallbackThatWasTakenAwayIsNotCalled(t *testing.T) {
 	var told []breaker.State
 	b = breaker.New("b", breaker.Config{OnChange: func(c breaker.Change) {
 		told = append(told, c.To)
-		b.Force(breaker.Shadow) // this change waits until the callback has returned
+		b.Force(breaker.Shadow, "") // this change waits until the callback has returned
 		require.NoError(t, b.Reconfigure(breaker.Config{}))
 	}})
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	require.Equal(t, []breaker.State{breaker.ForcedOpen}, told)
 	require.Zero(t, b.StatsNow().Dropped, "there is no callback that missed it")
 }
@@ -63,7 +63,7 @@ func TestACallbackThatPanicsIsLogged(t *testing.T) {
 		log.SetFlags(flags)
 	})
 	b := breaker.New("b", breaker.Config{OnChange: func(breaker.Change) { panic("boom") }})
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	lines := decodeLog(t, &text)
 	require.Len(t, lines, 1)
 	require.Equal(t, "ERROR", lines[0]["level"])
@@ -74,18 +74,18 @@ func TestACallbackThatPanicsIsLogged(t *testing.T) {
 
 func TestAfterOpenIsCalledOnlyForAnOpening(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
-	b.Force(breaker.ForcedOpen) // before AfterOpen is called
+	b.Force(breaker.ForcedOpen, "") // before AfterOpen is called
 	b.Release()
 	calls := 0
 	b.AfterOpen(func() { calls++ })
 	for _, s := range []breaker.State{breaker.Shadow, breaker.ForcedClosed, breaker.Disabled} {
-		b.Force(s)
+		b.Force(s, "")
 		require.Zero(t, calls, s)
 	}
 	b.Release()
 	b.Reset()
 	require.Zero(t, calls)
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	require.Equal(t, 1, calls)
 }
 
@@ -117,7 +117,7 @@ func TestAChangeHasTheCountsThatTripSaw(t *testing.T) {
 // A stale time moves no deadline, not even the deadline of a shadow.
 func TestAShadowOpeningAtAStaleTimeIsDatedNow(t *testing.T) {
 	var told recorder
-	b := breaker.NewAt("b", told.attachTo(breaker.Config{Cooldown: 5 * time.Second, MinCalls: 2, Initial: breaker.Shadow}), t0)
+	b := breaker.NewAt("b", told.attachTo(breaker.Config{Cooldown: 5 * time.Second, MinCalls: 2, Force: breaker.Shadow}), t0)
 	for _, c := range []struct {
 		at time.Duration
 		o  breaker.Outcome
@@ -140,10 +140,10 @@ func TestKeyIsInTheErrorsAndTheLogOfItsBreaker(t *testing.T) {
 	var text bytes.Buffer
 	c := breaker.Config{OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&text, nil)))}
 	g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: c})
-	g.Get("a.example").Force(breaker.ForcedOpen)
+	g.Get("a.example").Force(breaker.ForcedOpen, "")
 	require.EqualError(t, g.Get("a.example").Check(), `breaker "hosts" for "a.example" is forced open`)
 	lone := breaker.New("lone", c)
-	lone.Force(breaker.ForcedOpen)
+	lone.Force(breaker.ForcedOpen, "")
 	require.EqualError(t, lone.Check(), `breaker "lone" is forced open`)
 
 	lines := decodeLog(t, &text)

@@ -282,7 +282,7 @@ func TestItOpensOnce(t *testing.T) {
 		var ready, wg sync.WaitGroup
 		ready.Add(8)
 		for _, p := range holdPermits(t, b, 8) {
-			wg.Go(func() { ready.Done(); ready.Wait(); p.Record(breaker.Failure) })
+			wg.Go(func() { ready.Done(); ready.Wait(); p.Record(bg(), nil, breaker.Failure) })
 		}
 		wg.Wait()
 		require.Equal(t, int64(1), changes.Load())

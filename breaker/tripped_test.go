@@ -27,7 +27,7 @@ func TestTrippedHoldsFromTheOpeningUntilTheBreakerIsClosed(t *testing.T) {
 		p, err := b.Allow()
 		require.NoError(t, err)
 		require.True(t, b.Tripped(), "half-open, and a probe is out")
-		p.Record(breaker.Success)
+		p.Record(bg(), nil, breaker.Success)
 		require.False(t, b.Tripped(), "closed")
 	})
 }
@@ -46,7 +46,7 @@ func TestTrippedUnderEachOverride(t *testing.T) {
 	} {
 		b := breaker.New("b", breaker.Config{})
 		c.begin(b)
-		b.Force(c.state)
+		b.Force(c.state, "")
 		require.Equal(t, c.over, b.Tripped(), "%v", c.state)
 		b.Release()
 		require.Equal(t, c.release, b.Tripped(), "%v, released", c.state)

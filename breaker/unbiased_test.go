@@ -33,7 +33,7 @@ func newWayBack(c breaker.Config) *wayBack {
 func TestFastErrorsBeforeSlowSuccessesOpenNothing(t *testing.T) {
 	for name, sigma := range map[string]float64{"constant": 0, "lognormal": 0.8} {
 		for _, rate := range []float64{20, 600} {
-			for kind, c := range map[string]breaker.Config{"default": {}, "in shadow": {Initial: breaker.Shadow}} {
+			for kind, c := range map[string]breaker.Config{"default": {}, "in shadow": {Force: breaker.Shadow}} {
 				t.Run(fmt.Sprintf("%s, %v/s, %s", name, rate, kind), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						w := newWayBack(c)
@@ -174,7 +174,7 @@ func TestShortDeadlinesOpenNothingHoweverLongCallsTake(t *testing.T) {
 		},
 	} {
 		for _, perSecond := range []float64{20, 120} {
-			for kind, c := range map[string]breaker.Config{"default": {}, "in shadow": {Initial: breaker.Shadow}} {
+			for kind, c := range map[string]breaker.Config{"default": {}, "in shadow": {Force: breaker.Shadow}} {
 				synctest.Test(t, func(t *testing.T) {
 					for seed := range uint64(testenv.Repeat(10, 2)) {
 						w := newWayBack(c)

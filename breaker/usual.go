@@ -154,7 +154,7 @@ func (b *Breaker) endSampled(m *Permit, o Outcome, at time.Duration) {
 		present = false
 	}
 	if !present {
-		b.setSampling(at < time.Duration(u.needed.Load()), at)
+		b.setSampling(b.regime.Load().latest(at) < time.Duration(u.needed.Load()), at)
 	}
 }
 
@@ -172,8 +172,7 @@ func (u *usualDuration) learn(c *cohort, median, at time.Duration) {
 // sampleAgain samples the calls of a closed phase if it is time to, or if failures have begun: then
 // it will matter which calls began before them.
 func (b *Breaker) sampleAgain(p *regime, at time.Duration, streak int64) {
-	due := at-p.sampledFrom >= usualEvery && !p.rules.config.CountDeadlines
-	if p.sample == nil && (due || streak == 2 && p.runs) {
+	if p.sample == nil && (at-p.sampledFrom >= usualEvery || streak == 2 && p.runs) {
 		b.setSampling(true, at)
 	}
 }

@@ -34,61 +34,62 @@ func (v breakerView) Reset(_ context.Context, why string) error {
 	return nil
 }
 
-// Settings returns the override of the breaker itself, without that of its group.
+// Settings returns the override of the breaker itself that was set by hand.
 func (v breakerView) Settings() []view.Setting {
-	number, s := v.b.overrideNumber(), v.b.overrideWithoutRefuse()
-	v.b.ownUnder(number, func(_, own State) State {
-		s = own
-		return own
-	})
-	return stateSetting(s, number)
+	v.b.mu.Lock()
+	defer v.b.mu.Unlock()
+	return stateSetting(v.b.own)
 }
 
 func (v breakerView) Set(why string, s ...view.Setting) ([]view.Setting, error) {
-	next, err := settings.Next(stateSetting("", 0), s)
+	o, err := overrideIn(s)
 	if err != nil {
 		return nil, err
 	}
-	to, err := overrideIn(next)
-	if err != nil {
-		return nil, err
-	}
-	return stateSetting(to, v.b.setOverride(time.Now(), to, overrideReason(to, why))), nil
+	o.version = v.b.setOverride(time.Now(), o, overrideReason(o.state, why))
+	return stateSetting(o), nil
 }
 
 func (v breakerView) Restore(why string, set, earlier []view.Setting) (done bool) {
 	v.b.changeUnderLock(time.Now(), func(b *Breaker, p *regime, at time.Duration) {
-		next, version, ok := settings.Undo(stateSetting("", b.overrideSet), set, earlier)
-		if !ok {
-			return
+		var o override
+		if o, done = b.own.restored(set, earlier); done {
+			b.own = o
+			b.followOverride(p, at, overrideReason(o.state, why))
 		}
-		s, err := overrideIn(next)
-		if done = err == nil; !done {
-			return
-		}
-		b.overrideSet = version
-		b.ownUnder(version, func(over, _ State) State {
-			own := s
-			s = over
-			return own
-		})
-		b.changeOverride(p, s, at, overrideReason(s, why))
 	})
 	return done
 }
 
 // stateSetting returns an override as a setting.
-func stateSetting(s State, version uint64) []view.Setting {
-	return []view.Setting{{Name: settings.State, Value: string(s), Version: version}}
+func stateSetting(o override) []view.Setting {
+	return []view.Setting{{Name: settings.State, Value: string(o.state), Version: o.version}}
 }
 
-// overrideIn returns the override of a stateSetting, or "" for none.
-func overrideIn(s []view.Setting) (State, error) {
-	to := State(s[0].Value)
-	if to != "" && !to.isOverride() {
-		return "", fmt.Errorf("breaker: %.64q is not an override", s[0].Value)
+// overrideIn returns the override that the settings set, without a version.
+func overrideIn(s []view.Setting) (override, error) {
+	next, err := settings.Next(stateSetting(override{}), s)
+	if err != nil {
+		return override{}, err
 	}
-	return to, nil
+	// refused callers are not told who has forced the breaker, and why
+	o := override{state: State(next[0].Value), reason: forcedReason}
+	if o.state != "" && !o.state.isOverride() {
+		return override{}, fmt.Errorf("breaker: %.64q is not an override", o.state)
+	}
+	return o, nil
+}
+
+// restored returns the override that is in effect again after the one that was set, if o is that
+// one.
+func (o override) restored(set, earlier []view.Setting) (before override, ok bool) {
+	next, version, ok := settings.Undo(stateSetting(o), set, earlier)
+	if !ok {
+		return override{}, false
+	}
+	before, err := overrideIn(next)
+	before.version = version
+	return before, err == nil
 }
 
 // overrideReason returns the reason of a change to the override s.
@@ -154,7 +155,7 @@ type groupView[K comparable] struct{ g *Group[K] }
 
 func (groupView[K]) Kind() string    { return "breaker_group" }
 func (v groupView[K]) Name() string  { return v.g.name }
-func (v groupView[K]) State() string { return string(v.g.override.currentOverride()) }
+func (v groupView[K]) State() string { return string(v.g.override.load().state) }
 func (groupView[K]) Tripped() bool   { return false }
 func (groupView[K]) Explain() string { return "" }
 
@@ -186,44 +187,20 @@ func (v groupView[K]) Shown() iter.Seq2[string, view.View] {
 }
 
 // Settings returns the override of all members.
-func (v groupView[K]) Settings() []view.Setting { return v.g.override.settings() }
+func (v groupView[K]) Settings() []view.Setting { return stateSetting(v.g.override.load()) }
 
 func (v groupView[K]) Set(why string, s ...view.Setting) ([]view.Setting, error) {
-	next, err := settings.Next(stateSetting("", 0), s)
+	o, err := overrideIn(s)
 	if err != nil {
 		return nil, err
 	}
-	to, err := overrideIn(next)
-	if err != nil {
-		return nil, err
-	}
-	version := settings.NextVersion()
-	v.change(why, func() (State, uint64, bool) { return to, version, true })
-	return stateSetting(to, version), nil
+	v.g.changeOverride(why, func(override) (override, bool) {
+		o.version = settings.NextVersion()
+		return o, true
+	})
+	return stateSetting(o), nil
 }
 
 func (v groupView[K]) Restore(why string, set, earlier []view.Setting) bool {
-	return v.change(why, func() (to State, version uint64, ok bool) {
-		next, version, ok := settings.Undo(v.g.override.settings(), set, earlier)
-		if ok {
-			var err error
-			to, err = overrideIn(next)
-			ok = err == nil
-		}
-		return to, version, ok
-	})
-}
-
-// change changes the override to the one that next returns, unless it returns false.
-func (v groupView[K]) change(why string, next func() (to State, version uint64, ok bool)) bool {
-	o := &v.g.override
-	var queues []*changeQueue
-	o.changing.Lock()
-	to, version, ok := next()
-	if ok {
-		queues = v.g.changeAll(to, version, overrideReason(to, why))
-	}
-	o.changing.Unlock()
-	deliverAll(queues)
-	return ok
+	return v.g.changeOverride(why, func(now override) (override, bool) { return now.restored(set, earlier) })
 }

@@ -142,13 +142,13 @@ func (w *wayBack) trouble(steps int, s shape) {
 				return time.Hour
 			}
 		case 4:
-			w.group.Get(wayBackKey).Force([]breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow}[w.IntN(4)])
+			w.group.Get(wayBackKey).Force([]breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow}[w.IntN(4)], "")
 		case 5, 6:
 			w.group.Get(wayBackKey).Release()
 		case 7:
 			c := w.config
 			c.Window, c.MinCalls, c.LastCalls = time.Duration(1+w.IntN(30))*time.Second, 1+w.IntN(30), 0
-			_ = w.group.Reconfigure(c)
+			_ = w.group.ReconfigureAt(time.Now(), c)
 		case 8:
 			w.group.Get(wayBackKey).OpenFor(time.Second)
 		case 9:
@@ -221,7 +221,7 @@ func findWayBack(t *testing.T, s shape, c breaker.Config, gap time.Duration, ste
 	w.trouble(steps, s)
 
 	w.group.Get(wayBackKey).Release()
-	require.NoError(t, w.group.Reconfigure(c))
+	require.NoError(t, w.group.ReconfigureAt(time.Now(), c))
 	w.patient = func() time.Duration { return time.Hour }
 	w.takes = func() (time.Duration, error) {
 		if w.Float64() < s.fails {

@@ -82,7 +82,7 @@ func TestCallsAtTimesBeforeTheStartCount(t *testing.T) {
 func TestTheLastTenCallsAreJudged(t *testing.T) {
 	c := breaker.Config{LastCalls: 10, MinCalls: 10, FailureRate: 0.5}
 	s := runScript(t, c)
-	s.b.ForceAt(s.now, breaker.Shadow) // to see that the window continues
+	s.b.ForceAt(s.now, breaker.Shadow, "") // to see that the window continues
 	s.do("0 SSEE .... shadow -1 2 4 2 0", "0 EEEESSSS ........ shadow 60 4 10 6 0", "0 SSS ... shadow 30 7 10 3 0")
 }
 

@@ -50,7 +50,7 @@ func TestCallsStartAgainWithEachClock(t *testing.T) {
 		requireSoon(t, func() bool { return c.Totals().Failures == total })
 	})
 	fail(2) // after Run
-	l.Breaker().Force(breaker.ForcedOpen)
+	l.Breaker().Force(breaker.ForcedOpen, "")
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			require.Zero(t, c.Counts().Failures)

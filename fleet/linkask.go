@@ -78,7 +78,7 @@ func (l *Link) callThroughBreaker(ctx context.Context, b *breaker.Breaker, addr 
 	if err != nil {
 		return l.breakerOpenError(err)
 	}
-	defer permit.Record(breaker.Failure) // counts only if call panics
+	defer permit.Record(ctx, nil, breaker.Failure) // counts only if call panics
 	led, err := call()
 	outcome, e := breaker.Success, (*StoreError)(nil)
 	if err != nil && !errors.Is(err, pipeline.ErrGaveUp) {
@@ -95,7 +95,7 @@ func (l *Link) callThroughBreaker(ctx context.Context, b *breaker.Breaker, addr 
 	if !led {
 		outcome = breaker.Ignored
 	}
-	permit.Record(outcome)
+	permit.Record(ctx, nil, outcome)
 	if err == nil {
 		return nil
 	}
@@ -117,7 +117,7 @@ func failedAddr(err error, first string) string {
 // recordFailure records a failure at the breaker of one of several servers.
 func (l *Link) recordFailure(addr string) {
 	if permit, err := l.shards.breakers.Get(addr).Allow(); err == nil {
-		permit.Record(breaker.Failure)
+		permit.Record(context.Background(), nil, breaker.Failure)
 	}
 }
 

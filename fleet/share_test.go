@@ -22,7 +22,7 @@ import (
 func closedLink(t *testing.T) *fleet.Link {
 	t.Helper()
 	l := connectTo(t, newFakeServer(t, nil).client(), fleet.LinkConfig{Timeout: awayTimeout})
-	l.Breaker().Force(breaker.ForcedOpen)
+	l.Breaker().Force(breaker.ForcedOpen, "")
 	return l
 }
 

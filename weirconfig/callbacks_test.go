@@ -64,9 +64,9 @@ func TestCallbacksMayCallTheSet(t *testing.T) {
 			Logger: slog.New(callingHandler{call("Logger")}),
 		}
 		w = watchFileWith(t, "gates: {a: {}}\ngroups: {g: {}}\nlimits: {l: {}}\n", config)
-		w.write(t, "gates: {a: {breaker: {refuse: x}}}\ngroups: {g: {}}\nlimits: {l: {}}\n")
+		w.write(t, "gates: {a: {breaker: {force: forced_open}}}\ngroups: {g: {}}\nlimits: {l: {}}\n")
 		time.Sleep(4*time.Second + 1)
-		w.write(t, "gates: {a: {breaker: {refuse: }}")
+		w.write(t, "gates: {a: {breaker: {force: }}")
 		time.Sleep(4 * time.Second)
 		require.NotEmpty(t, w.Notice())
 		for _, from := range []string{"Gate", "OnChange", "Limit", "Logger"} {

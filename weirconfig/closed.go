@@ -7,24 +7,25 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
 
 // closeRemoved makes the objects that are not in the next setup refuse calls. If a later setup has
-// an object again, the object allows calls again, because its config has neither this Refuse nor
+// an object again, the object allows calls again, because its config has neither this Force nor
 // this policy.
 func (s *Set) closeRemoved(next *setup) (err error) {
 	for name, c := range s.setup.gates {
 		if _, stays := next.gates[name]; !stays {
-			c.Breaker.Refuse = removedText("gate", name)
+			c.Breaker.Force, c.Breaker.ForceReason = breaker.ForcedOpen, removedText("gate", name)
 			err = errors.Join(err, s.gates[name].Reconfigure(c))
 		}
 	}
 	for name, c := range s.setup.groups {
 		if _, stays := next.groups[name]; !stays {
-			c.Gate.Breaker.Refuse = removedText("group", name)
-			err = errors.Join(err, s.groups[name].Reconfigure(c.Gate))
+			c.Gate.Breaker.Force, c.Gate.Breaker.ForceReason = breaker.ForcedOpen, removedText("group", name)
+			err = errors.Join(err, s.groups[name].Reconfigure(c))
 		}
 	}
 	for name, c := range s.setup.limits {

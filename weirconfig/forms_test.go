@@ -48,7 +48,7 @@ func TestFormsOfJSONAndYAML(t *testing.T) {
 
 // A character of two escapes is the same character.
 func TestSurrogatePairsAreOneCharacter(t *testing.T) {
-	file, err := weirconfig.Parse("w", []byte(`{"gates":{"a":{"breaker":{"refuse":"\ud83d\ude00 \\ud83d"}}}}`))
+	file, err := weirconfig.Parse("w", []byte(`{"gates":{"a":{"breaker":{"force":"forced_open","force_reason":"\ud83d\ude00 \\ud83d"}}}}`))
 	require.NoError(t, err)
 	set, err := weirconfig.New(file, weirconfig.Config{})
 	require.NoError(t, err)
@@ -65,8 +65,8 @@ func TestFormsOfValues(t *testing.T) {
 		require.Equal(t, 16, set.Gate("a").Limiter().Take(0).Remaining, value)
 	}
 	for text, ok := range map[string]bool{
-		"active: True": true, "active: FALSE": true, "active: yes": false, "cooldown: +5s": true, "cooldown: 0.0": true, "cooldown: -0s": false,
-		"failure_rate: +50%": true, "failure_rate: 0x1": true, `initial: ""`: false, "cooldown: 5": false, "min_calls: 0x": false, "min_calls: 0b1": false,
+		"latency: True": true, "latency: FALSE": true, "latency: yes": false, "cooldown: +5s": true, "cooldown: 0.0": true, "cooldown: -0s": false,
+		"failure_rate: +50%": true, "failure_rate: 0x1": true, `force: ""`: false, "cooldown: 5": false, "min_calls: 0x": false, "min_calls: 0b1": false,
 	} {
 		_, err := weirconfig.Parse("w", []byte("gates: {a: {breaker: {"+text+"}}}"))
 		require.Equal(t, ok, err == nil, "%s: %v", text, err)
@@ -89,7 +89,7 @@ func TestTimeOfAFileWithManyFaults(t *testing.T) {
 	}
 	for _, c := range []struct{ head, item string }{
 		{"gates:\n", " g%d: {burst: 3}\n"},
-		{"gates:\n", " g%d: {burst: 3, breaker: {refuse: \"${WEIR_X}\"}}\n"},
+		{"gates:\n", " g%d: {burst: 3, breaker: {force: forced_open, force_reason: \"${WEIR_X}\"}}\n"},
 		{"sinks:\n", " s%d: {kind: slack}\n"},
 		{"rules:\n", "- {name: r%d, of: b, value: x}\n"},
 	} {

@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, text := range []string{
 		"", "a", "- b", "gates:\n  ? [a]\n  : b", "gates: {\"a.b\": {rate: 1e-9/s, burst: off}}", "rules: [[[[[[]]]]]]", "\xff\xfe\x00", "gates: {a: {breaker: {window: 1ns}}}",
-		`{gates: {"x\u0000": }, groups: {".\"": {gate: {breaker: {slow_call: 9223372036854775807ns, hung_calls: true}}}}}`,
+		`{gates: {"x\u0000": }, groups: {".\"": {gate: {breaker: {slow_call: 9223372036854775807ns, latency: true}}}}}`,
 		`{gates: {a: }, rules: [{name: x, of: a, value: rate, when: above 1e308, span: 1ns, short_span: 1ms}]}`,
 	} {
 		f.Add(text)

@@ -36,7 +36,7 @@ func FuzzUpdate(f *testing.F) {
 	f.Setenv("SLACK_TOKEN", "hunter2")
 	texts := []string{
 		string(example), "gates: {a: {rate: 1/s}, b: }", "groups: {a: {max_keys: 5}}", "groups: {a: {max_keys: 6, gate: {rate: 1/s}}, b: }",
-		"groups: {a: {max_keys: 6}}\ngates: {b: {breaker: {refuse: x}}}", "{gates: {a: }, rules: [{name: own, of: a, value: tripped}]}",
+		"groups: {a: {max_keys: 6}}\ngates: {b: {breaker: {force: forced_open}}}", "{gates: {a: }, rules: [{name: own, of: a, value: tripped}]}",
 		"monitor: {state_file: /tmp/x}", "limits: {a: {policies: [{name: x, rate: 1/s, by: ip}]}}", "limits: {a: }", "gates: {a: {burst: 1}}",
 		"sinks: {a: {kind: log}, b: {kind: slack, url: \"http://x\"}}", "sinks: {b: {kind: teams, url: \"http://x\"}}",
 	}

@@ -17,7 +17,7 @@ import (
 func TestARemovedObjectRefusesCallsUntilItIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = `
-gates: {pay: {rate: 1/h, burst: 2, max_wait: 2h}, shadow: {breaker: {initial: shadow}}}
+gates: {pay: {rate: 1/h, burst: 2, max_wait: 2h}, shadow: {breaker: {force: shadow}}}
 groups: {tenants: {}}
 limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 `
@@ -25,7 +25,7 @@ limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 		pay, tenants, shadow := set.Gate("pay"), set.Group("tenants"), set.Gate("shadow")
 		a := tenants.Get("a")
 		require.NoError(t, a.Run(t.Context(), succeed))
-		tenants.Get("forced").Breaker().Force(breaker.ForcedClosed)
+		tenants.Get("forced").Breaker().Force(breaker.ForcedClosed, "")
 		permit, err := pay.Allow(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, pay.Run(t.Context(), succeed))
@@ -38,9 +38,10 @@ limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 		require.ErrorIs(t, <-waiter, breaker.ErrOpen)
 		require.EqualValues(t, 1, pay.Totals().Successes)
 		permit.Done(t.Context(), nil)
-		for _, gate := range []*weir.Gate{pay, shadow, a, tenants.Get("forced"), tenants.Get("new")} {
+		for _, gate := range []*weir.Gate{pay, shadow, a, tenants.Get("new")} {
 			require.ErrorIs(t, gate.Run(t.Context(), succeed), breaker.ErrOpen)
 		}
+		require.NoError(t, tenants.Get("forced").Run(t.Context(), succeed), "what is forced by hand stays so")
 		pay.Breaker().Release()
 		require.EqualError(t, pay.Run(t.Context(), succeed),
 			`breaker "pay" is forced open: weirconfig: gate "pay" was removed from the configuration`)
@@ -70,8 +71,9 @@ func TestAFullGroupThatIsGoneRefusesEveryKey(t *testing.T) {
 		set := newSet(t, text, weirconfig.Config{})
 		tenants := set.Group("tenants")
 		for _, key := range []string{"a", "b", "c", "d"} {
-			tenants.Get(key).Breaker().Force(breaker.ForcedClosed) // so no key is evicted
-			require.NoError(t, tenants.Get(key).Run(t.Context(), succeed))
+			permit, err := tenants.Get(key).Allow(t.Context()) // so no key is evicted
+			require.NoError(t, err)
+			defer permit.Record(t.Context(), nil, breaker.Success)
 		}
 		require.NoError(t, tenants.Get("without room").Run(t.Context(), succeed))
 		waiter := make(chan error, 1)

@@ -163,13 +163,9 @@ func TestEachChangeOfAGateIsInEffect(t *testing.T) {
 			key: key, exercise: exerciseGate,
 			before: "gates: {a: {" + configWith("") + "}}", after: "gates: {a: {" + configWith(key) + "}}",
 		}
-		if key == "breaker.refuse" {
-			// without writeObjects: a breaker that is made with refuse has entered no state
+		if strings.HasPrefix(key, "breaker.force") {
+			// without writeObjects: a breaker that is made with force has entered no state
 			c.exercise = func(t *testing.T, s *Set, trace *strings.Builder) { makeCalls(t, s.Gate("a"), trace) }
-		}
-		if slices.Contains(onlyNewFields, key) {
-			require.Equal(t, c.trace(t, c.before), c.trace(t, c.before, c.after), key)
-			continue
 		}
 		c.requireInEffect(t)
 	}

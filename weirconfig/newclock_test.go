@@ -37,7 +37,7 @@ func TestASetStartsAgainWithEachClock(t *testing.T) {
 		for i := range n + 1 {
 			g := w.Gate(fmt.Sprintf("g%d", i))
 			require.Equal(t, 3, allowedOfTen(t, g), i)
-			g.Breaker().Force(breaker.ForcedOpen)
+			g.Breaker().Force(breaker.ForcedOpen, "")
 		}
 		w.Monitor().Evaluate(time.Now())
 		require.NoError(t, w.Monitor().Flush(t.Context()))

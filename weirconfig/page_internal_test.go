@@ -74,9 +74,6 @@ func effectsTable() string {
 	for _, key := range newWindowFields {
 		fmt.Fprintf(&b, "| `%s` | begins a new window: calls before it are not judged any more |\n", key)
 	}
-	for _, key := range onlyNewFields {
-		fmt.Fprintf(&b, "| `%s` | is in effect for new gates, and for keys that are new in a group |\n", key)
-	}
 	restart := func(path, meaning string) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", path, strings.TrimSpace(meaning+" needs a restart"))
 	}

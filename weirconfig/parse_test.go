@@ -24,7 +24,7 @@ func TestFaultsOfTheForm(t *testing.T) {
 		`w.yaml:3: gates.payments: max_concurent is unknown, did you mean max_concurrent?`,
 		`w.yaml:4: gates.payments: rate is "fast", must be a rate such as 100/s, 10/1m, 5000/24h or unlimited`,
 		`w.yaml:6: gates.payments.breaker: on_change is not data: a program sets it, see Config`,
-		`w.yaml:7: gates.payments.breaker: hung_calls is "yes", must be true or false`,
+		`w.yaml:7: gates.payments.breaker: latency is "yes", must be true or false`,
 		`w.yaml:8: gates.payments.breaker: cooldown is -1, must be written as off if the field can be off`,
 		`w.yaml:9: gates.payments.breaker: probes is "0b3", must be a whole number`,
 		`w.yaml:10: gates.payments.breaker: slow_rate is "Inf", must be a number such as 0.5 or 50%`,
@@ -40,7 +40,7 @@ func TestFaultsOfTheForm(t *testing.T) {
     rate: fast
     breaker:
       on_change: f
-      hung_calls: yes
+      latency: yes
       cooldown: -1ns
       probes: 0b3
       slow_rate: Inf

@@ -24,7 +24,7 @@ func TestWatchDoesNotReadAPipe(t *testing.T) {
 	set, err := New(file, Config{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	other := filepath.Join(dir, "other.yaml")
-	require.NoError(t, os.WriteFile(other, []byte(`gates: {a: {breaker: {refuse: "${file:`+pipe+`}"}}}`), 0o600))
+	require.NoError(t, os.WriteFile(other, []byte(`gates: {a: {breaker: {force: forced_open, force_reason: "${file:`+pipe+`}"}}}`), 0o600))
 	for _, path := range []string{other, pipe} {
 		w, done := fileWatch{set: set, path: path, done: file.read}, make(chan struct{})
 		go func() {

@@ -48,13 +48,14 @@ var samples = map[string]sample{
 
 // neededFields lists, for one field of a sample, the other fields that the sample then needs.
 var neededFields = map[string]map[string]string{
-	"policy.limit":              {"window": "1h"},
-	"policy.window":             {"limit": "1"},
-	"policy.burst":              {"rate": "1/s"},
-	"rule.slo":                  {"value": "burn_rate", "when": "above 0.1"},
-	"rule.short_span":           {"value": "burn_rate", "when": "above 0.1", "slo": "90%", "span": "1h"},
-	"rule.quantile":             {"value": "quantile", "when": "above 0.1"},
-	"breaker.Config.last_calls": {"slow_call": "1s"},
+	"policy.limit":                {"window": "1h"},
+	"policy.window":               {"limit": "1"},
+	"policy.burst":                {"rate": "1/s"},
+	"rule.slo":                    {"value": "burn_rate", "when": "above 0.1"},
+	"rule.short_span":             {"value": "burn_rate", "when": "above 0.1", "slo": "90%", "span": "1h"},
+	"rule.quantile":               {"value": "quantile", "when": "above 0.1"},
+	"breaker.Config.last_calls":   {"slow_call": "1s"},
+	"breaker.Config.force_reason": {"force": "forced_open"},
 }
 
 // faultOf returns the fault of a field with a value in the sample of a struct, or "".

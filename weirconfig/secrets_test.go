@@ -64,7 +64,7 @@ var secretFiles = []string{
 	`gates: {a: {breaker: {probes: "${SECRET}"}}}`,
 	`gates: {a: {breaker: {cooldown: "${SECRET}s", max_cooldown: 1ms}}}`,
 	`gates: {a: {breaker: {latency: "${SECRET}"}}}`,
-	`gates: {a: {breaker: {initial: "${SECRET}"}}}`,
+	`gates: {a: {breaker: {force: "${SECRET}"}}}`,
 	`{gates: {a: {}}, rules: [{name: x, of: "${SECRET}", value: tripped}]}`,
 	`{gates: {a: {}}, rules: [{name: x, of: a, value: "${SECRET}"}]}`,
 	`{gates: {a: {}}, rules: [{name: x, of: a, value: tripped, when: "${SECRET}"}]}`,

@@ -108,8 +108,8 @@ limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 			{Name: "broken", Value: alert.Gauge(func() float64 { panic("a fault of the test") }), When: alert.Above(0)},
 		},
 	})
-	set.Gate("payments").Breaker().Force(breaker.ForcedOpen)
-	set.Group("tenants").Get("a").Breaker().Force(breaker.ForcedOpen)
+	set.Gate("payments").Breaker().Force(breaker.ForcedOpen, "")
+	set.Group("tenants").Get("a").Breaker().Force(breaker.ForcedOpen, "")
 	require.Len(t, changes, 2)
 	w := httptest.NewRecorder()
 	for range 2 {
@@ -181,7 +181,7 @@ sinks:
   hook: {kind: webhook, url: "${ADDRESS}", header: {Authorization: "Bearer ${TOKEN}"}}
   text: {kind: log}
 `, weirconfig.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	set.Gate("payments").Breaker().Force(breaker.ForcedOpen)
+	set.Gate("payments").Breaker().Force(breaker.ForcedOpen, "")
 	set.Monitor().Evaluate(time.Now())
 	require.NoError(t, set.Monitor().Flush(t.Context()))
 	message := <-received

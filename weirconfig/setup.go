@@ -105,11 +105,7 @@ func (s *setup) monitorConfig(
 
 // newWindowFields lists the fields of a gate whose change makes its breaker begin a new window. The
 // breaker does not judge the calls before the change any more.
-var newWindowFields = []string{"breaker.window", "breaker.buckets", "breaker.last_calls", "breaker.latency", "breaker.refuse"}
-
-// onlyNewFields lists the fields of a gate that only new gates obey: the gates of keys that are new
-// in a group, and gates that a file adds.
-var onlyNewFields = []string{"breaker.initial"}
+var newWindowFields = []string{"breaker.window", "breaker.buckets", "breaker.last_calls", "breaker.latency", "breaker.force"}
 
 // fixedField is a field that cannot change while the program runs.
 type fixedField[C any] struct {
@@ -121,7 +117,6 @@ type fixedField[C any] struct {
 var fixedGroupFields = []fixedField[weir.GroupConfig]{
 	{"max_keys", "", func(a, b weir.GroupConfig) bool { return a.MaxKeys != b.MaxKeys }},
 	{"max_series", "", func(a, b weir.GroupConfig) bool { return a.MaxSeries != b.MaxSeries }},
-	{"show_keys", "", func(a, b weir.GroupConfig) bool { return a.ShowKeys != b.ShowKeys }},
 }
 
 var fixedMonitorFields = []fixedField[alert.Config]{

@@ -24,7 +24,7 @@ func TestKindsOfSinksSendTheirMessages(t *testing.T) {
 		`{kind: webhook, url: "${ADDRESS}/{{.ID}}", template: '{"a": {{.Rule}}}'}`: `{"a": "payments open"}`,
 	} {
 		set := newSet(t, `{gates: {payments: }, rules: [{name: payments open, of: payments, value: tripped}], sinks: {x: `+sink+`}}`, weirconfig.Config{})
-		set.Gate("payments").Breaker().Force(breaker.ForcedOpen)
+		set.Gate("payments").Breaker().Force(breaker.ForcedOpen, "")
 		set.Monitor().Evaluate(time.Now())
 		require.NoError(t, set.Monitor().Flush(t.Context()), sink)
 		require.Contains(t, <-received, want, sink)

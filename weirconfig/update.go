@@ -22,7 +22,7 @@ var ErrRestart = errors.New("weirconfig: needs a restart")
 // [weirhttp.Limit] and [alert.Monitor]. Objects that the file adds are made. An object that was
 // removed from the file stays, and its calls in flight end, but it refuses new calls. The breakers
 // of a gate or a group are forced open, also for keys without room, with an error that says that it
-// was removed: see Refuse of [breaker.Config]. A limit allows no request. If a later file has the
+// was removed: see Force of [breaker.Config]. A limit allows no request. If a later file has the
 // object again, it works again. The alerts of removed rules are resolved. A sink whose fields are
 // the same keeps its queue.
 //
@@ -54,7 +54,7 @@ func (s *Set) update(f *File) error {
 		err = errors.Join(err, gates[name].Reconfigure(c))
 	}
 	for name, c := range next.groups {
-		err = errors.Join(err, groups[name].SetMaxOpen(c.MaxOpen), groups[name].Reconfigure(c.Gate))
+		err = errors.Join(err, groups[name].Reconfigure(c))
 	}
 	for name, c := range next.limits {
 		err = errors.Join(err, limits[name].Reconfigure(c))

@@ -174,7 +174,7 @@ func TestWatchFollowsReferences(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := watchFile(t, `gates: {a: {}}`)
 			path := filepath.Join(filepath.Dir(w.path), "secret")
-			text := `gates: {a: {breaker: {refuse: "` + strings.Replace(c.ref, "PATH", path, 1) + `"}}}`
+			text := `gates: {a: {breaker: {force: forced_open, force_reason: "` + strings.Replace(c.ref, "PATH", path, 1) + `"}}}`
 			t.Setenv("WEIR_REASON", "")
 			w.write(t, text)
 			time.Sleep(time.Hour + 1)

@@ -19,7 +19,7 @@ import (
 // The cost of the interceptors for a call that takes no time.
 func BenchmarkClientUnary(b *testing.B) {
 	shut := weir.New("g", weir.Config{})
-	shut.Breaker().Force(breaker.ForcedOpen)
+	shut.Breaker().Force(breaker.ForcedOpen, "")
 	cc := connect(b, network{target: "passthrough:///nowhere"}, nil)
 	invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
 	for name, gates := range map[string]gateFunc{

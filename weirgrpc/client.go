@@ -82,7 +82,7 @@ func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *g
 	if err != nil {
 		return refuse(ctx, call, err, c.onRefusal)
 	}
-	defer permit.Record(breaker.Failure) // counts only if the invoker does not return
+	defer permit.Record(ctx, nil, breaker.Failure) // counts only if the invoker does not return
 	err = invoker(ctx, method, req, reply, cc, opts...)
 	c.record(ctx, gate, &permit, err)
 	return err
@@ -91,7 +91,7 @@ func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *g
 // record records the outcome of a call, and holds the gate if the server asks for a wait.
 func (c *Client) record(ctx context.Context, g *weir.Gate, permit *weir.Permit, err error) {
 	outcome := breaker.Ignored // recorded if Classify panics
-	defer func() { permit.DoneAs(ctx, err, outcome) }()
+	defer func() { permit.Record(ctx, err, outcome) }()
 	if cancelled(ctx, err) {
 		return
 	}

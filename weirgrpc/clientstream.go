@@ -38,7 +38,7 @@ func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 	returned := false
 	defer func() {
 		if !returned {
-			s.permit.Record(breaker.Failure)
+			s.permit.Record(ctx, nil, breaker.Failure)
 		}
 	}()
 	// If a stream is never read, only gRPC knows when the stream ends.

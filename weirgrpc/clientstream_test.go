@@ -71,8 +71,8 @@ func TestOutcomeOfAClientStream(t *testing.T) {
 
 // halfOpen returns a half-open gate with one probe slot.
 func halfOpen() *weir.Gate {
-	gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Recovery: breaker.Off, Initial: breaker.Open, Cooldown: time.Millisecond, MinCalls: 9, Probes: 1, ProbeTimeout: time.Hour}})
-	time.Sleep(time.Millisecond)
+	gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Recovery: breaker.Off, Cooldown: time.Millisecond, MinCalls: 9, Probes: 1, ProbeTimeout: time.Hour}})
+	gate.Breaker().OpenFor(0)
 	return gate
 }
 
@@ -179,7 +179,7 @@ func TestStreamsOfOtherInterceptors(t *testing.T) {
 
 func TestRefusedStreamIsNotBegun(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	cc := connect(t, network{target: "passthrough:///nowhere"}, newClient(weirgrpc.One(gate)))
 	_, err := openStream(t.Context(), cc, chat)
 	require.ErrorIs(t, err, breaker.ErrOpen)

@@ -192,7 +192,7 @@ func ExampleShed() {
 
 func ExampleRefusedError() {
 	gate := weir.New("stock", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{}))
 	defer conn.Close()
 
@@ -214,7 +214,7 @@ func ExampleLogRefusedCalls() {
 		return a
 	}})
 	gate := weir.New("stock", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{
 		OnRefusal: weirgrpc.LogRefusedCalls(slog.New(plain)),
 	}))

@@ -27,7 +27,7 @@ import (
 // gatesOfEachKind returns gates of each kind. No gate refuses a call until the gate is held.
 func gatesOfEachKind() map[string]gateFunc {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
-	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
+	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Force: s}} }
 	small := weir.NewGroup[string]("shop", weir.GroupConfig{MaxKeys: 1})
 	_ = small.Get("busy").Run(context.Background(), func(context.Context) error { return errors.New("down") })
 	return map[string]gateFunc{
@@ -179,7 +179,7 @@ func TestServerSendsPushback(t *testing.T) {
 	empty.Take(1)
 	year := bucket("year", limiter.Per(1, 366*24*time.Hour), 1)
 	year.Take(1)
-	forced := weir.New("forced", weir.Config{Breaker: breaker.Config{Initial: breaker.ForcedOpen}})
+	forced := weir.New("forced", weir.Config{Breaker: breaker.Config{Force: breaker.ForcedOpen}})
 	held := weir.New("held", weir.Config{Breaker: breaker.Config{CooldownJitter: breaker.Off}})
 	held.Hold(time.Hour)
 	for name, c := range map[string]struct {

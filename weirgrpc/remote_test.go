@@ -118,7 +118,7 @@ func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 func TestLaterRefusalRefundsARemote(t *testing.T) {
 	tenants := &remoteStore{used: map[string]int{}}
 	gate := weir.New("shop", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	server := newServer(weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant")), weirgrpc.Guard(weirgrpc.One(gate)))
 	for range 5 {
 		require.ErrorIs(t, serveCallOf(t.Context(), server, "acme"), breaker.ErrOpen)
@@ -131,7 +131,7 @@ func TestLaterRefusalRefundsTheRemoteOfAGate(t *testing.T) {
 	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(2, time.Hour), Burst: 2})
 	shop := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Limiter: hits, Remote: tenants.limitOf("acme")})
 	closed := weir.New("closed", weir.Config{})
-	closed.Breaker().Force(breaker.ForcedOpen)
+	closed.Breaker().Force(breaker.ForcedOpen, "")
 	server := newServer(weirgrpc.Guard(weirgrpc.One(shop)), weirgrpc.Guard(weirgrpc.One(closed)))
 	for range 5 {
 		require.ErrorContains(t, serveCallOf(t.Context(), server, ""), `"closed"`)
@@ -144,7 +144,7 @@ func TestLaterRefusalRefundsTheRemoteOfAGate(t *testing.T) {
 // of the call, and an open breaker in front of the store is not one in front of the handler.
 func TestErrorOfARemoteIsNeitherATimeoutNorARefusalOfTheCall(t *testing.T) {
 	asBreaker := breaker.New("store", breaker.Config{})
-	asBreaker.Force(breaker.ForcedOpen)
+	asBreaker.Force(breaker.ForcedOpen, "")
 	_, open := asBreaker.Allow()
 	for what, fault := range map[string]error{
 		"a timeout": fmt.Errorf("store: %w", context.DeadlineExceeded), "a cancellation": fmt.Errorf("store: %w", context.Canceled), "a breaker": fmt.Errorf("store: %w", open),

@@ -123,7 +123,7 @@ func TestLogRefusedCalls(t *testing.T) {
 
 func TestOnRefusalIsCalledBeforeTheCallerGetsTheError(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	var refusals *weirgrpc.RefusedError
 	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) { refusals = e }})
 	_, err := call(t.Context(), serve(t, overTCP(t), &service{}, nil, client), get, "")

@@ -54,13 +54,13 @@ type gatePass struct {
 	refund func()
 }
 
-func (p *gatePass) record(o breaker.Outcome) { p.permit.Record(o) }
+func (p *gatePass) record(o breaker.Outcome) { p.permit.Record(context.Background(), nil, o) }
 
 // end counts only if the handler has panicked before an outcome was recorded.
-func (p *gatePass) end() { p.permit.Record(breaker.Failure) }
+func (p *gatePass) end() { p.permit.Record(context.Background(), nil, breaker.Failure) }
 
 func (p *gatePass) undo() {
-	p.permit.Record(breaker.Ignored)
+	p.permit.Record(context.Background(), nil, breaker.Ignored)
 	p.refund()
 }
 

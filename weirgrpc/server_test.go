@@ -209,7 +209,7 @@ func TestLaterRefusalTakesNothing(t *testing.T) {
 	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(2, time.Hour), Burst: 2, Name: "keys"})
 	places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
 	shut := weir.New("shut", weir.Config{})
-	shut.Breaker().Force(breaker.ForcedOpen)
+	shut.Breaker().Force(breaker.ForcedOpen, "")
 	shadow := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "shadow", Shadow: true})
 	shadow.Take(1)
 	panics := func(_ context.Context, c weirgrpc.Call) string {

@@ -98,6 +98,6 @@ func (b *watchedBody) recordFailure() {
 	default:
 	}
 	if permit, err := b.breaker.Allow(); err == nil {
-		permit.Record(breaker.Failure)
+		permit.Record(context.Background(), nil, breaker.Failure)
 	}
 }

@@ -81,7 +81,7 @@ func TestFailedBodyCountsAsAFailedCall(t *testing.T) {
 		case breaker.HalfOpen:
 			b.OpenFor(1)
 		case breaker.ForcedOpen, breaker.ForcedClosed, breaker.Shadow:
-			b.Force(c.state)
+			b.Force(c.state, "")
 		}
 		_, err = io.ReadAll(resp.Body)
 		require.Error(t, err)

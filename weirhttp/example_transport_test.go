@@ -238,7 +238,7 @@ func ExamplePer_shared() {
 
 func ExampleRefusedError() {
 	gate := weir.New("api", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{})}
 	_, err := get(client, "https://API.example.com:443/users")
 

@@ -104,7 +104,7 @@ func (s *guardedResponse) end() {
 	silent := s.status == 0 && errors.Is(ctx.Err(), context.DeadlineExceeded)
 	switch {
 	case !s.returned && !cancelled(ctx):
-		s.permit.Record(breaker.Failure)
+		s.permit.Record(ctx, nil, breaker.Failure)
 	case silent, s.late:
 		s.status = http.StatusServiceUnavailable // the answer of http.TimeoutHandler
 		s.record(s.status)
@@ -123,14 +123,9 @@ func (s *guardedResponse) record(status int) {
 	if s.status == 0 {
 		s.status = status
 	}
-	if cancelled(s.request.Context()) {
-		s.permit.Record(breaker.Ignored)
-		return
+	o, ctx := breaker.Ignored, s.request.Context()
+	if !cancelled(ctx) {
+		o = s.classify(s.request, s.status)
 	}
-	o := s.classify(s.request, s.status)
-	if !o.Failed() {
-		s.permit.Record(o)
-		return
-	}
-	s.permit.DoneAs(s.request.Context(), statusError(s.status), o)
+	s.permit.Record(ctx, statusError(s.status), o)
 }

@@ -131,7 +131,7 @@ func TestGuardOpensAndRecovers(t *testing.T) {
 }
 
 func TestGuardAnswer(t *testing.T) {
-	b := breaker.New("search", breaker.Config{Initial: breaker.ForcedOpen})
+	b := breaker.New("search", breaker.Config{Force: breaker.ForcedOpen})
 	h := guard(b, weirhttp.GuardConfig{Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 		io.WriteString(w, "yesterday's page, for "+f.Err.Error())
 	}})(respondWith(500))
@@ -212,7 +212,8 @@ func TestGuardClassify(t *testing.T) {
 
 func TestStreamBehindAGuardOccupiesNoProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{Recovery: breaker.Off, Initial: breaker.Open, Cooldown: time.Second, Probes: 1, ProbeTimeout: time.Hour})
+		b := breaker.New("b", breaker.Config{Recovery: breaker.Off, Probes: 1, ProbeTimeout: time.Hour})
+		b.OpenFor(time.Second)
 		h := guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()

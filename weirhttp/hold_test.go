@@ -22,7 +22,7 @@ import (
 // everyGates returns gates of each kind. None refuses a call unless it is held.
 func everyGates() map[string]gateFunc {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
-	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
+	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Force: s}} }
 	full := weir.NewGroup[string]("http", weir.GroupConfig{MaxKeys: 1})
 	_ = full.Get("busy").Run(context.Background(), func(context.Context) error { return errDown })
 	return map[string]gateFunc{

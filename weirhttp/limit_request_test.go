@@ -143,8 +143,8 @@ func TestResponseHasTheRequestOfTheCaller(t *testing.T) {
 		respond := func(r *http.Request) *http.Response {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: answer(r)}
 		}
-		for _, initial := range []breaker.State{breaker.Closed, breaker.ForcedOpen} {
-			gate := weir.New("gate", weir.Config{Breaker: breaker.Config{Initial: initial}})
+		for _, forced := range []breaker.State{"", breaker.ForcedOpen} {
+			gate := weir.New("gate", weir.Config{Breaker: breaker.Config{Force: forced}})
 			transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
 				Base:     baseFunc(func(r *http.Request) (*http.Response, error) { return respond(r), nil }),
 				Fallback: func(r *http.Request, _ error) (*http.Response, error) { return respond(r), nil },

@@ -18,7 +18,7 @@ func TestThrottleRefusesRequestsOfATransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for status, refuses := range map[int]bool{200: false, 503: true} {
 			gate := weir.Join("search", weir.Parts{
-				Breaker:  breaker.New("search", breaker.Config{Initial: breaker.Disabled}),
+				Breaker:  breaker.New("search", breaker.Config{Force: breaker.Disabled}),
 				Throttle: throttle.New("search throttle", throttle.Config{}),
 			})
 			transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(status)})

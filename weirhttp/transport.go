@@ -72,7 +72,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *weir.Permit) (*http.Response, error) {
 	outcome := breaker.Failure // recorded if the base panics
 	var failed error           // the text that the breaker shows for a failure
-	defer func() { permit.DoneAs(req.Context(), failed, outcome) }()
+	defer func() { permit.Record(req.Context(), failed, outcome) }()
 	sent, body := watchRequestBody(req)
 	resp, err := t.config.Base.RoundTrip(sent)
 	outcome = breaker.Ignored // recorded if Classify panics

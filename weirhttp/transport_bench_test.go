@@ -47,7 +47,7 @@ func BenchmarkRoundTripPerHostLimited(b *testing.B) {
 
 func BenchmarkRoundTripRefused(b *testing.B) {
 	gate := weir.New("api", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: stubTransport{}})
 	req := newGet(b, "https://api.example.com/users")
 	b.ReportAllocs()

@@ -215,7 +215,7 @@ func TestCancelledCallIsIgnored(t *testing.T) {
 func TestDeadlineIsAFailure(t *testing.T) {
 	overBothProtocols(t, func(t *testing.T, p protocol) {
 		server := serve(t, p, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		gate := weir.New("server", weir.Config{Breaker: breaker.Config{CountDeadlines: true}})
+		gate := weir.New("server", weir.Config{})
 		client, _ := newGuardedClient(server, gate)
 		client.Timeout = 20 * time.Millisecond
 		_, err := client.Do(newGet(t, server.URL))

@@ -64,14 +64,14 @@ func TestErrorOfALimit(t *testing.T) {
 
 func TestErrorOfAForcedOpenBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(200)}).RoundTrip(newGet(t, "https://a.example/"))
 	require.EqualError(t, err, `weirhttp: a.example is not called: breaker "g" is forced open`)
 }
 
 func TestBodiesOfRefusedRequestsAreClosed(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(200)})
 	body := &uploadBody{Reader: strings.NewReader("x")}
 
@@ -143,7 +143,7 @@ func TestOnRefusalAndFallback(t *testing.T) {
 // and may read the body after the response.
 func TestFallbackMayPassTheBodyOn(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	var handed io.ReadCloser
 	mirror := baseFunc(func(req *http.Request) (*http.Response, error) {
 		_, err := req.Body.Read(make([]byte, 1))

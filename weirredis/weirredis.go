@@ -106,7 +106,7 @@ func mayBeHandshake(err error) bool {
 // [Classify] returns. A report without such a command is ignored.
 func (l *Limiter) ReportResult(result error) {
 	if p := l.permitOfReport(); p != nil {
-		p.DoneAs(context.Background(), result, Classify(result))
+		p.Record(context.Background(), result, Classify(result))
 	}
 }
 

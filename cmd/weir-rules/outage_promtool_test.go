@@ -202,7 +202,7 @@ func failingSources(ctx context.Context, start time.Time, outage func() bool) []
 		_ = partial.Run(ctx, callThatTakes(0, outageResult(outage() && n%10 < 7)))
 		_ = one.Get(fmt.Sprint("host-", n%4)).Run(ctx, callThatTakes(0, outageResult(outage() && n%4 == 3)))
 	})
-	time.AfterFunc(outageBegins-time.Since(start), func() { forced.Force(breaker.ForcedOpen) })
+	time.AfterFunc(outageBegins-time.Since(start), func() { forced.Force(breaker.ForcedOpen, "") })
 	time.AfterFunc(outageEnds-time.Since(start), forced.Release)
 	return []stat.Source{refused, hanging, slow, quiet, forced, hosts, many, partial, one}
 }
@@ -212,7 +212,7 @@ func healthySources(ctx context.Context, start time.Time, outage func() bool) []
 	fine, brief := breaker.New("fine", breaker.Config{}), breaker.New("brief", breaker.Config{})
 	flapping := breaker.New("flapping", breaker.Config{Recovery: breaker.Off})
 	minutely := breaker.New("minutely", breaker.Config{})
-	shadow, disabled := breaker.New("shadow", breaker.Config{Initial: breaker.Shadow}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
+	shadow, disabled := breaker.New("shadow", breaker.Config{Force: breaker.Shadow}), breaker.New("disabled", breaker.Config{Force: breaker.Disabled})
 	turns := breaker.NewGroup[string]("turns", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 3}})
 	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
 		_ = fine.Run(ctx, callThatTakes(0, outageResult(n%100 == 0)))

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
 )
 
 // gateUnderTest is a gate, and separate counts of its calls.
@@ -64,7 +65,7 @@ func randomConfig(r *rand.Rand) breaker.Config {
 		Window: time.Duration(50+r.IntN(2000)) * time.Millisecond, Buckets: 1 + r.IntN(20), MinCalls: 1 + r.IntN(20),
 		FailureRate: 0.1 + 0.8*r.Float64(), Cooldown: time.Duration(1+r.IntN(200)) * time.Millisecond, CooldownJitter: r.Float64(),
 		Probes: 1 + r.IntN(maxProbes), ProbeTimeout: minProbeTimeout + time.Duration(r.IntN(50))*time.Millisecond,
-		Latency: r.IntN(10) == 0, Active: r.IntN(3) == 0, ConsecutiveFailures: r.IntN(10), FailureRun: r.IntN(12) - 1,
+		Latency: r.IntN(10) == 0, ConsecutiveFailures: r.IntN(10), FailureRun: r.IntN(12) - 1,
 		Recovery: []time.Duration{breaker.Off, 50 * time.Millisecond, time.Second}[r.IntN(3)],
 	}
 }
@@ -111,11 +112,11 @@ func (g *gateUnderTest) override(r *rand.Rand) {
 	b := g.gate.Breaker()
 	switch r.IntN(8) {
 	case 0:
-		b.Force(breaker.ForcedOpen)
+		b.Force(breaker.ForcedOpen, "")
 	case 1:
-		b.Force(breaker.ForcedClosed)
+		b.Force(breaker.ForcedClosed, "")
 	case 2:
-		b.Force(breaker.Shadow)
+		b.Force(breaker.Shadow, "")
 	case 3:
 		b.OpenFor(time.Duration(r.IntN(50)) * time.Millisecond)
 	case 4:
@@ -146,9 +147,9 @@ func (g *gateUnderTest) allowed() int64 {
 	return a.Allowed + a.Waited
 }
 
-// metricOf returns the value of a metric of b.
-func metricOf(b *breaker.Breaker, name string) (n int64) {
-	for s, v := range b.Observe {
+// metricOf returns the value of a metric, or 0 if the source does not have it.
+func metricOf(source stat.Source, name string) (n int64) {
+	for s, v := range source.Observe {
 		if s.Instrument.Name == name {
 			n = int64(v)
 		}
@@ -174,7 +175,7 @@ func (g *gateUnderTest) checkTotals() {
 	if a := g.gate.Admissions(); a.Refused != g.refusedLimited.Load() {
 		g.faults.add("lost refusals", "%s: %d over the limit, %d counted", g.gate.Name(), g.refusedLimited.Load(), a.Refused)
 	}
-	if active := metricOf(g.gate.Breaker(), "weir.breaker.call.active"); active != 0 {
+	if active := metricOf(g.gate, "weir.inflight.call.active"); active != 0 {
 		g.faults.add("active", "%s: %d calls still active", g.gate.Name(), active)
 	}
 }

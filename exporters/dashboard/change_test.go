@@ -51,7 +51,7 @@ var changeCases = map[string]struct {
 		"open", "half_open→open by closed×1", time.Second, false,
 	},
 	"forced": {
-		doNothing, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); time.Sleep(4 * time.Second) },
+		doNothing, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen, ""); time.Sleep(4 * time.Second) },
 		"forced_open", "closed→forced_open", 4 * time.Second, false,
 	},
 }
@@ -135,7 +135,7 @@ func TestHundredChangesAreKept(t *testing.T) {
 		page := newDefaultPage(b)
 		getSnapshot(t, page)
 		for n := range 130 {
-			b.Force([]breaker.State{breaker.ForcedOpen, breaker.Shadow}[n%2])
+			b.Force([]breaker.State{breaker.ForcedOpen, breaker.Shadow}[n%2], "")
 			time.Sleep(time.Second)
 			getSnapshot(t, page)
 		}
@@ -173,7 +173,7 @@ func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 		getSnapshot(t, page)
 		other := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
 		for range 3 {
-			other.Force(breaker.ForcedOpen)
+			other.Force(breaker.ForcedOpen, "")
 			other.Release()
 		}
 		runCalls(other, 1000, 0)
@@ -187,7 +187,7 @@ func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 
 		time.Sleep(time.Second)
 		runCalls(other, 5, 0)
-		other.Force(breaker.ForcedOpen)
+		other.Force(breaker.ForcedOpen, "")
 		s = getSnapshot(t, page)
 		require.Equal(t, 5.0, *s.row(t, "bank").Rate)
 		require.Len(t, s.Changes, 1)
@@ -200,7 +200,7 @@ func TestLimiterAddedToABreakersRowStartsWithoutHistory(t *testing.T) {
 		bank := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
 		page := newDefaultPage(bank)
 		getSnapshot(t, page)
-		bank.Force(breaker.ForcedOpen)
+		bank.Force(breaker.ForcedOpen, "")
 		limit := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "bank"})
 		for range 1000 {
 			limit.Take(1)

@@ -102,7 +102,7 @@ func TestDuplicateSeriesIsCounted(t *testing.T) {
 
 func TestGroupMembersHaveRows(t *testing.T) {
 	users := breaker.NewGroup[string]("users", breaker.GroupConfig{})
-	users.Get("ada").Force(breaker.ForcedOpen)
+	users.Get("ada").Force(breaker.ForcedOpen, "")
 	users.Get("bob")
 	page := newDefaultPage(users)
 	states := map[string]string{}

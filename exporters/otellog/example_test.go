@@ -52,7 +52,7 @@ func ExampleNewHandler() {
 	logger := slog.New(otellog.NewHandler(provider))
 
 	payments := breaker.New("payments", breaker.Config{OnChange: breaker.LogChanges(logger)})
-	payments.Force(breaker.ForcedOpen)
+	payments.Force(breaker.ForcedOpen, "")
 	payments.Release()
 	// Output:
 	// weir.breaker.transition WARN breaker forced_open

@@ -142,7 +142,7 @@ func TestTransitionsAndAlertsAreLogged(t *testing.T) {
 	h, k := newHandler()
 	name := "quo\"ted\n" + strings.Repeat("long", 2500)
 	b := breaker.New(name, breaker.Config{OnChange: breaker.LogChanges(slog.New(h))})
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	require.NoError(t, alert.Log(slog.New(h)).Notify(t.Context(), alert.Alert{Rule: "errors", Labels: map[string]string{"severity": "page"}, Value: 0.5}))
 
 	change := k.records[0]

@@ -29,7 +29,7 @@ func TestDuplicateNamesAreRefusedAcrossRegistrations(t *testing.T) {
 	first, err := otelmetric.Register(p, breaker.New("payments", breaker.Config{}))
 	require.NoError(t, err)
 	second := breaker.New("payments", breaker.Config{})
-	second.Force(breaker.ForcedOpen)
+	second.Force(breaker.ForcedOpen, "")
 	refused, err := otelmetric.Register(p, second)
 	require.ErrorContains(t, err, "two different series are")
 	require.Nil(t, refused)

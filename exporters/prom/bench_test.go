@@ -1,6 +1,7 @@
 package prom_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -25,27 +26,31 @@ func eachBreakerCount(b *testing.B, run func(b *testing.B, sources []stat.Source
 		latency  bool
 	}{{10, false}, {1_000, false}, {10_000, false}, {10, true}, {1_000, true}} {
 		b.Run(fmt.Sprintf("breakers=%d/latency=%v", c.breakers, c.latency), func(b *testing.B) {
-			sources := make([]stat.Source, c.breakers)
-			for k := range sources {
-				sources[k] = busyBreaker(k, breaker.Config{Latency: c.latency})
-			}
+			sources := busyBreakers(c.breakers, breaker.Config{Latency: c.latency})
 			b.ReportAllocs()
 			run(b, sources)
 		})
 	}
 }
 
-// busyBreaker returns a breaker with enough calls for a failure rate, of many durations.
-func busyBreaker(k int, c breaker.Config) *breaker.Breaker {
-	now := time.Now()
-	b := breaker.NewAt(fmt.Sprintf("breaker-%d", k), c, now)
-	for n := range 40 {
-		permit, err := b.AllowAt(now)
-		if err == nil {
-			permit.RecordAt(now.Add(time.Duration(n*n)*time.Millisecond), breaker.Success)
+// busyBreakers returns breakers with enough calls for a failure rate, of many durations.
+func busyBreakers(n int, c breaker.Config) []stat.Source {
+	sources := make([]stat.Source, n)
+	for k := range sources {
+		sources[k] = breaker.New(fmt.Sprintf("breaker-%d", k), c)
+	}
+	for round := range 40 {
+		permits := make([]breaker.Permit, n)
+		for k := range sources {
+			permits[k], _ = sources[k].(*breaker.Breaker).Allow()
+		}
+		for began := time.Now(); time.Since(began) < time.Microsecond<<(round%16); { // up to 33 ms
+		}
+		for k := range permits {
+			permits[k].Record(context.Background(), nil, breaker.Success)
 		}
 	}
-	return b
+	return sources
 }
 
 // BenchmarkCollect measures the collector's part of a scrape.

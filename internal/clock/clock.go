@@ -25,9 +25,6 @@ const MaxOffset time.Duration = 1<<62 - 1
 // time.Since(c.Epoch).
 func (c *Clock) StartsAtEpoch() bool { return c.origin.Load() == &c.Epoch }
 
-// StartsElsewhere reports whether the origin has been chosen and is not Epoch.
-func (c *Clock) StartsElsewhere() bool { return c.start() != &c.Epoch }
-
 // Now returns the offset of the current time. Like At, it chooses the origin if none has been
 // chosen.
 func (c *Clock) Now() time.Duration {
@@ -54,7 +51,7 @@ func (c *Clock) Peek(t time.Time) time.Duration {
 
 // PeekNow returns the offset of the current time without choosing the origin.
 func (c *Clock) PeekNow() time.Duration {
-	if c.StartsElsewhere() {
+	if c.start() != &c.Epoch {
 		return c.Peek(time.Now())
 	}
 	return time.Since(c.Epoch)

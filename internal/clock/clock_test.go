@@ -69,7 +69,6 @@ func TestOffsetsEqualThoseOfAPlainClock(t *testing.T) {
 				require.Equal(t, plain.origin().Equal(epoch), c.IsOffset(d), "IsOffset(%v) after %v", d, plain.given)
 			}
 			require.True(t, c.TimeOf(0).Equal(plain.origin()), "origin after %v", plain.given)
-			require.Equal(t, !plain.origin().Equal(epoch), c.StartsElsewhere(), "StartsElsewhere after %v", plain.given)
 			require.Equal(t, time.Minute, c.Peek(c.TimeOf(time.Minute)))
 		}
 	}

@@ -54,7 +54,7 @@ var gobreakerReplayer = replaying("i at_ns op ns ref result", func(r *run, c gbC
 		r.skipRest(refusedRate)
 		return nil
 	}
-	g.weir = breaker.NewAt("gb", config, nanoTime(0))
+	g.weir = breakers.New("gb", config, nanoTime(0))
 	g.clears = c.Interval
 	return g.step
 }, checkGbTrace)
@@ -141,7 +141,7 @@ func (g *gbReplay) step(s gbStep) {
 // makeDueTransitions makes the transitions that are due.
 func (g *gbReplay) makeDueTransitions(s gbStep) {
 	if g.shown == "closed" && g.clears > 0 && s.At > g.clears {
-		overrider.ResetAt(g.weir, g.now(s))
+		breakers.ResetAt(g.weir, g.now(s))
 		g.begin(s)
 	}
 	g.follow(s)
@@ -149,7 +149,7 @@ func (g *gbReplay) makeDueTransitions(s gbStep) {
 
 // follow notes a transition of weir.
 func (g *gbReplay) follow(s gbStep) {
-	state := map[breaker.State]string{breaker.Closed: "closed", breaker.Open: "open", breaker.HalfOpen: "half-open"}[g.weir.StateAt(g.now(s))]
+	state := map[breaker.State]string{breaker.Closed: "closed", breaker.Open: "open", breaker.HalfOpen: "half-open"}[breakers.StateAt(g.weir, g.now(s))]
 	if state == g.shown {
 		return
 	}
@@ -168,7 +168,7 @@ func (g *gbReplay) begin(s gbStep) {
 func (g *gbReplay) allow(s gbStep) {
 	permit := new(breaker.Permit)
 	var err error
-	*permit, err = g.weir.AllowAt(g.now(s))
+	*permit, err = breakers.AllowAt(g.weir, g.now(s))
 	checkSame(g.run, "ok", s.OK, err == nil)
 	if err == nil {
 		g.permits[s.I] = permit
@@ -190,8 +190,8 @@ func (g *gbReplay) done(s gbStep) {
 		return
 	}
 	g.failing = s.Result == "failure"
-	before := g.weir.CountsAt(g.now(s))
-	counted := permit.RecordAt(g.now(s), map[string]breaker.Outcome{"success": breaker.Success, "failure": breaker.Failure, "excluded": breaker.Ignored}[s.Result])
+	before := breakers.CountsAt(g.weir, g.now(s))
+	counted := breakers.RecordAt(permit, g.now(s), map[string]breaker.Outcome{"success": breaker.Success, "failure": breaker.Failure, "excluded": breaker.Ignored}[s.Result])
 	asked := []gbTrip{}
 	if counted {
 		asked = g.count(s, before)
@@ -217,7 +217,7 @@ func (g *gbReplay) count(s gbStep, before window.Counts) (asked []gbTrip) {
 		if g.shown == "closed" && g.c.Trip != "default" {
 			// calls of the default rule were not recorded
 			counts := []int64{g.requests, before.Successes, before.Failures + 1, g.excluded, 0, before.ConsecutiveFailures + 1}
-			asked = append(asked, gbTrip{counts, g.weir.StateAt(g.now(s)) == breaker.Open})
+			asked = append(asked, gbTrip{counts, breakers.StateAt(g.weir, g.now(s)) == breaker.Open})
 		}
 	}
 	return asked
@@ -226,7 +226,7 @@ func (g *gbReplay) count(s gbStep, before window.Counts) (asked []gbTrip) {
 func (g *gbReplay) counts(s gbStep) {
 	want := make([]int64, 6)
 	if g.shown != "open" {
-		c := g.weir.CountsAt(g.now(s))
+		c := breakers.CountsAt(g.weir, g.now(s))
 		want = []int64{g.requests, c.Successes, c.Failures, g.excluded, g.streak, c.ConsecutiveFailures}
 	}
 	checkSame(g.run, "counts", s.Counts, want)

@@ -99,7 +99,7 @@ func (x *r4jReplay) giveUp(at time.Time) {
 	case !x.probed:
 		x.skipRest(idleTimeout)
 	default:
-		x.kept = x.weir.CountsAt(at.Add(-1))
+		x.kept = breakers.CountsAt(x.weir, at.Add(-1))
 		x.enter("OPEN", at, x.c.Wait)
 	}
 }
@@ -118,12 +118,12 @@ func (x *r4jReplay) transition(s r4jStep) (failed string) {
 
 // force puts weir and the reference into a state manually.
 func (x *r4jReplay) force(to string, forMillis *int64) {
-	before := x.weir.CountsAt(x.now)
-	overrider.ReleaseAt(x.weir, x.now)
+	before := breakers.CountsAt(x.weir, x.now)
+	breakers.ReleaseAt(x.weir, x.now)
 	wait := int64(0)
 	switch to {
 	case "CLOSED":
-		overrider.ResetAt(x.weir, x.now)
+		breakers.ResetAt(x.weir, x.now)
 	case "OPEN":
 		x.attempt++
 		if wait = x.c.wait(x.attempt); forMillis != nil {
@@ -132,11 +132,11 @@ func (x *r4jReplay) force(to string, forMillis *int64) {
 		if x.state != "OPEN" {
 			x.kept = before
 		}
-		overrider.OpenForAt(x.weir, x.now, x.c.weirWait(wait))
+		breakers.OpenForAt(x.weir, x.now, x.c.weirWait(wait))
 	case "HALF_OPEN":
-		overrider.OpenForAt(x.weir, x.now, 0)
+		breakers.OpenForAt(x.weir, x.now, 0)
 	default:
-		overrider.ForceAt(x.weir, x.now, overrides[to])
+		breakers.ForceAt(x.weir, x.now, overrides[to])
 	}
 	x.enter(to, x.now, wait)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// overrider and limiters change breakers and limiters at the times of a replay.
+// breakers and limiters use breakers and limiters at the times of a replay.
 var (
-	overrider = breaker.Inside(friend.Key{})
-	limiters  = limiter.Inside(friend.Key{})
+	breakers = breaker.Inside(friend.Key{})
+	limiters = limiter.Inside(friend.Key{})
 )
 
 // resilience4jReplayer replays Resilience4j's CircuitBreakerStateMachine with a Breaker. Weir
@@ -28,8 +28,8 @@ var resilience4jReplayer = replaying("i now_ms op permit dur_ns class bad ms to 
 	}
 	x := &r4jReplay{run: r, c: c, now: time.UnixMilli(c.Start), permits: map[int]*r4jPermit{}, ends: r4jFinishes(r.seq.Steps)}
 	// windows of the reference are aligned to whole seconds
-	x.weir = breaker.NewAt("cb", config, x.now.Truncate(time.Second))
-	overrider.ResetAt(x.weir, x.now)
+	x.weir = breakers.New("cb", config, x.now.Truncate(time.Second))
+	breakers.ResetAt(x.weir, x.now)
 	x.state, x.evidence = "CLOSED", x.window()
 	x.force(c.Initial, nil)
 	return x.step
@@ -134,7 +134,7 @@ func (x *r4jReplay) acquire(s r4jStep) {
 	}
 	var err error
 	p := &r4jPermit{state: x.state, epoch: x.epoch}
-	if p.weir, err = x.weir.AllowAt(x.now); err == nil {
+	if p.weir, err = breakers.AllowAt(x.weir, x.now); err == nil {
 		x.permits[s.I] = p
 		x.probed = x.probed || x.state == "HALF_OPEN" && x.entered.Equal(x.now)
 		x.backdate(s)
@@ -161,9 +161,9 @@ func (x *r4jReplay) backdate(s r4jStep) {
 		return // the state is over by then, and the result will not count
 	}
 	p := x.permits[s.I]
-	p.weir.RecordAt(x.now, breaker.Ignored)
+	breakers.RecordAt(&p.weir, x.now, breaker.Ignored)
 	var err error
-	if p.weir, err = x.weir.AllowAt(start); err != nil {
+	if p.weir, err = breakers.AllowAt(x.weir, start); err != nil {
 		x.mismatch("weir refuses at a different time: %v", err)
 	}
 }
@@ -180,7 +180,7 @@ func (x *r4jReplay) finish(s r4jStep) {
 	p.used = true
 	checkSame(x.run, "permit_state", s.PermitState, p.state)
 	outcome, event := s.outcome()
-	counted := p.weir.RecordAt(x.now, outcome)
+	counted := breakers.RecordAt(&p.weir, x.now, outcome)
 	switch late := p.epoch != x.epoch; {
 	case idle:
 		return
@@ -221,12 +221,12 @@ func (x *r4jReplay) judge(s r4jStep, outcome breaker.Outcome) {
 		x.evidence.RecordAt(x.now, outcome, time.Duration(s.Took))
 	}
 	if x.state == "METRICS_ONLY" {
-		x.addThresholdEvents(x.weir.CountsAt(x.now))
+		x.addThresholdEvents(breakers.CountsAt(x.weir, x.now))
 	}
-	switch to := stateNames[x.weir.StateAt(x.now)]; {
+	switch to := stateNames[breakers.StateAt(x.weir, x.now)]; {
 	case to == x.state:
 	case to == "OPEN":
-		x.kept = x.weir.CountsAt(x.now)
+		x.kept = breakers.CountsAt(x.weir, x.now)
 		if x.state == "CLOSED" {
 			x.addThresholdEvents(x.kept)
 		}
@@ -242,7 +242,7 @@ func (x *r4jReplay) judge(s r4jStep, outcome breaker.Outcome) {
 
 func (x *r4jReplay) compare(s r4jStep) {
 	checkSame(x.run, "state", s.State, x.state)
-	weir := stateNames[x.weir.StateAt(x.now)]
+	weir := stateNames[breakers.StateAt(x.weir, x.now)]
 	// the reference becomes half-open at the next call
 	waits := x.state == "OPEN" && x.now.After(x.until)
 	if weir != x.state && !waits {
@@ -252,7 +252,7 @@ func (x *r4jReplay) compare(s r4jStep) {
 	if weir != x.state {
 		x.noteDivergence(halfOpenByClock)
 	}
-	c, enough := x.weir.CountsAt(x.now), x.minCalls(x.state)
+	c, enough := breakers.CountsAt(x.weir, x.now), x.minCalls(x.state)
 	switch x.state {
 	case "OPEN":
 		refused := x.carried + c.Refused

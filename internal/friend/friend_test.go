@@ -31,11 +31,11 @@ func TestFunctionsOfABreaker(t *testing.T) {
 	require.Equal(t, breaker.Failure, o)
 	require.False(t, expired)
 	require.True(t, hooks.Record(t.Context(), &p, context.DeadlineExceeded, o, at, true))
-	require.False(t, p.Record(breaker.Success), "the permit is used up")
+	require.False(t, p.Record(t.Context(), nil, breaker.Success), "the permit is used up")
 	require.Equal(t, int64(1), b.Totals().Failures)
 	require.Nil(t, hooks.Gate(b), "b is not in a group")
 
-	b.Force(breaker.ForcedOpen)
+	b.Force(breaker.ForcedOpen, "")
 	p = breaker.Permit{}
 	require.False(t, hooks.AdmitClosedAt(b, time.Second, &p))
 	require.ErrorIs(t, hooks.AdmitAt(b, time.Now(), &p), breaker.ErrOpen)
@@ -55,16 +55,16 @@ func TestFunctionsOfABreaker(t *testing.T) {
 	require.Equal(t, int64(1), th.Totals().Successes)
 
 	t0 := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	b = breaker.NewAt("b", breaker.Config{}, t0)
+	b = hooks.New("b", breaker.Config{}, t0)
 	hooks.OpenForAt(b, t0, time.Minute)
-	require.Equal(t, breaker.Open, b.StateAt(t0.Add(time.Minute-1)))
-	require.Equal(t, breaker.HalfOpen, b.StateAt(t0.Add(time.Minute)))
+	require.Equal(t, breaker.Open, hooks.StateAt(b, t0.Add(time.Minute-1)))
+	require.Equal(t, breaker.HalfOpen, hooks.StateAt(b, t0.Add(time.Minute)))
 	hooks.ResetAt(b, t0)
-	require.Equal(t, breaker.Closed, b.StateAt(t0))
+	require.Equal(t, breaker.Closed, hooks.StateAt(b, t0))
 	hooks.ForceAt(b, t0, breaker.Disabled)
-	require.Equal(t, breaker.Disabled, b.StateAt(t0))
+	require.Equal(t, breaker.Disabled, hooks.StateAt(b, t0))
 	hooks.ReleaseAt(b, t0)
-	require.Equal(t, breaker.Closed, b.StateAt(t0))
+	require.Equal(t, breaker.Closed, hooks.StateAt(b, t0))
 }
 
 // A breaker ignores a deadline that is shorter than the usual time of a call. The gate learns that

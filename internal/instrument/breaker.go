@@ -39,8 +39,6 @@ var (
 		"Time until an open breaker allows a probe. Absent in other states.", breakerName, groupKey)
 	BreakerCallDuration = durations("weir.breaker.call.duration", // 122 µs to 64 s
 		"Duration of calls.", -13, 6, breakerName, groupKey)
-	BreakerCallActive = upDown("weir.breaker.call.active", "{call}",
-		"Calls in flight.", breakerName, groupKey)
 	BreakerRefusalRatio = gauge("weir.breaker.refusal_ratio", "1",
 		"Probability with which a throttle refuses a call.", breakerName, groupKey)
 	BreakerGroupMembers = upDown("weir.breaker.group.size", "{breaker}",

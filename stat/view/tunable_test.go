@@ -155,7 +155,7 @@ func TestABoundOfZeroNeedsAdaptive(t *testing.T) {
 	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{Adaptive: true}})
 	x := of[view.Tunable](g)
 	before := x.Settings()
-	require.NoError(t, g.Reconfigure(weir.Config{MaxConcurrent: 3}))
+	require.NoError(t, g.Reconfigure(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 3}}))
 	set, err := x.Set("op", view.Setting{Name: "max_concurrent", Value: "5"})
 	require.NoError(t, err)
 	require.False(t, x.Restore("op", set, before))

@@ -20,7 +20,7 @@ import (
 // A refusal marks the span of its request.
 func Example() {
 	gate := weir.New("users", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})}
 
 	spans := tracetest.NewSpanRecorder()
@@ -39,7 +39,7 @@ func Example() {
 
 func ExampleRefusedCall() {
 	gate := weir.New("users", weir.Config{})
-	gate.Breaker().Force(breaker.ForcedOpen)
+	gate.Breaker().Force(breaker.ForcedOpen, "")
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})
 
 	spans := tracetest.NewSpanRecorder()

@@ -1,6 +1,7 @@
 package linear_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -67,7 +68,7 @@ func TestBreakerGroup(t *testing.T) {
 		return func(c *client) {
 			in := keyCall{c.IntN(keyCount), action(c.IntN(3))}
 			b, inFlight := beginCall(g, fmt.Sprint(in.key))
-			defer inFlight.Record(breaker.Ignored)
+			defer inFlight.Record(context.Background(), nil, breaker.Ignored)
 			for range c.IntN(3) {
 				// may evict a breaker without failures
 				g.Get(fmt.Sprint("new ", c.id, c.IntN(1000)))
@@ -104,7 +105,7 @@ func doAction(b *breaker.Breaker, do action) any {
 	switch do {
 	case failCall:
 		p, err := b.Allow()
-		return err == nil && p.Record(breaker.Failure)
+		return err == nil && p.Record(context.Background(), nil, breaker.Failure)
 	case askCount:
 		return b.Counts().Failures
 	default:

@@ -1,6 +1,7 @@
 package linear_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"sync/atomic"
@@ -180,7 +181,7 @@ func TestPermits(t *testing.T) {
 			for number, p := range mine {
 				// more successes and failures than ignored calls
 				in := &event{permit: number, outcome: breaker.Outcome(c.IntN(5) % 3)}
-				c.doEvent(in, func() any { return p.Record(in.outcome) })
+				c.doEvent(in, func() any { return p.Record(context.Background(), nil, in.outcome) })
 				delete(mine, number)
 				return
 			}

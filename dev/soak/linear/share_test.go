@@ -1,6 +1,7 @@
 package linear_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -119,10 +120,10 @@ func recoveringBreaker(t *testing.T, earlier int64) *breaker.Breaker {
 	b.OpenFor(0)
 	p, err := b.Allow()
 	require.NoError(t, err)
-	p.Record(breaker.Success)
+	p.Record(context.Background(), nil, breaker.Success)
 	for range earlier {
 		if p, err := b.Allow(); err == nil {
-			p.Record(breaker.Success)
+			p.Record(context.Background(), nil, breaker.Success)
 		}
 	}
 	require.Equal(t, breaker.Recovering, b.State())
@@ -153,7 +154,7 @@ func checkShare(t *testing.T, earlier int64) {
 				}
 				// successes, failures, and a few ignored calls
 				in := &event{permit: number, outcome: breaker.Outcome(min(c.IntN(12), 10) / 5)}
-				c.do(in, func() any { return p.Record(in.outcome) })
+				c.do(in, func() any { return p.Record(context.Background(), nil, in.outcome) })
 				delete(mine, number)
 				return
 			}

@@ -114,7 +114,7 @@ func TestAFullTableOfKeysNeedsAttention(t *testing.T) {
 	logins.Get("a").Take(1e6)
 	permit, err := hosts.Get("a").Allow(t.Context()) // a key with a call in flight keeps its room
 	require.NoError(t, err)
-	defer permit.Record(breaker.Success)
+	defer permit.Record(t.Context(), nil, breaker.Success)
 	b, s := newTab(t), serve(t, quickConfig, logins, hosts)
 	b.visit(s)
 	b.waitUntil(titleScript + ` === "Nothing needs attention"`)

@@ -83,13 +83,10 @@ var outages = []outage{
 	}, "bank", map[string]string{"Since": "for ", "Last error": "connection refused", "Next": "a probe in ", "Affected": "all calls through bank; "}},
 
 	{"hanging", func(t *testing.T) []stat.Source {
-		c := breaker.Config{SlowCall: 20 * time.Millisecond, HungCalls: true, MinCalls: 5, Cooldown: time.Minute}
+		c := breaker.Config{SlowCall: 20 * time.Millisecond, MinCalls: 5, Cooldown: time.Minute}
 		search, users := breaker.New("search", c), breaker.New("users", c)
-		hang := make(chan struct{})
-		var hung sync.WaitGroup
-		t.Cleanup(func() { close(hang); hung.Wait() })
 		repeatUntilEnd(t, func() {
-			hung.Go(func() { _ = search.Run(t.Context(), func(context.Context) error { <-hang; return nil }) })
+			makeCalls(search, 1, 50*time.Millisecond, nil)
 			makeCalls(users, 2, 0, nil)
 		})
 		return []stat.Source{search, users}

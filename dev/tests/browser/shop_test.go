@@ -44,9 +44,9 @@ func newShop() *shop {
 		alert.Rule{Name: "payments fail", Severity: "ticket", Value: alert.FailureRate(s.payments, time.Minute), When: alert.Above(0.5), MinCalls: 20},
 	)
 	export := breaker.New("legacy-export", breaker.Config{})
-	export.Force(breaker.ForcedOpen)
+	export.Force(breaker.ForcedOpen, "")
 	shadow := breaker.New("recommendations", breaker.Config{})
-	shadow.Force(breaker.Shadow)
+	shadow.Force(breaker.Shadow, "")
 	signup := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1, Name: "signup"})
 	signup.Take(1)
 	s.sources = []stat.Source{s.payments, s.search, export, shadow, signup, breaker.New(hostileName, breaker.Config{}), s.monitor}

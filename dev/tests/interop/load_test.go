@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -46,7 +47,7 @@ func badService() http.HandlerFunc {
 func TestLoadLeavesNothingBehind(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, p protocol, o wrapOrder) {
 		s := serve(t, p, badService())
-		gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Active: true, FailureRate: 0.7, Cooldown: time.Millisecond, ProbeTimeout: time.Hour}})
+		gate := weir.New("shop", weir.Config{MaxConcurrent: 1000, Breaker: breaker.Config{FailureRate: 0.7, Cooldown: time.Millisecond, ProbeTimeout: time.Hour}})
 		client := newTracedClientOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
 
 		var callers sync.WaitGroup
@@ -68,7 +69,7 @@ func TestLoadLeavesNothingBehind(t *testing.T) {
 		}
 		callers.Wait()
 
-		require.Zero(t, metricOf(gate.Breaker(), "weir.breaker.call.active"), "permits")
+		require.Zero(t, metricOf(gate, "weir.inflight.call.active"), "permits")
 		totals := gate.Totals()
 		require.Positive(t, totals.Successes)
 		require.Positive(t, totals.Failures)
@@ -81,8 +82,8 @@ func TestLoadLeavesNothingBehind(t *testing.T) {
 }
 
 // metricOf returns the value of a metric of b.
-func metricOf(b *breaker.Breaker, name string) (n int64) {
-	for s, v := range b.Observe {
+func metricOf(source stat.Source, name string) (n int64) {
+	for s, v := range source.Observe {
 		if s.Instrument.Name == name {
 			n = int64(v)
 		}

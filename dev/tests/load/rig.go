@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -26,6 +26,9 @@ type loadServer struct {
 	open   atomic.Int64   // connections of the server
 	inUse  []func() int64 // slots and permits
 }
+
+// manyCalls is a bound on calls in flight that no run reaches. It counts them.
+const manyCalls = 1e6
 
 // The limit in the runs of measure.
 const (
@@ -72,13 +75,13 @@ func (c config) bareServer(name string) *loadServer {
 // guardedServer uses all three kinds of middleware, and two policies that never refuse.
 func (c config) guardedServer(name string) *loadServer {
 	flight := inflight.New(inflight.Config{Limit: 1000, Name: "server"})
-	b := breaker.New("handler", breaker.Config{Active: true})
+	gate := weir.New("handler", weir.Config{MaxConcurrent: manyCalls})
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(1e6, time.Second), Burst: 1e6, By: weirhttp.ByIP}, {Name: "day", Rate: limiter.Per(1e9, 24*time.Hour), Burst: 1e9, By: weirhttp.ByIP},
 	}})
 	shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
-	r := c.newLoadServer(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(sayHello)))), unguardedTransport)
-	r.inUse = append(r.inUse, func() int64 { return int64(flight.InFlight()) }, func() int64 { return metricOf(b, "weir.breaker.call.active") })
+	r := c.newLoadServer(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(gate), weirhttp.GuardConfig{})(http.HandlerFunc(sayHello)))), unguardedTransport)
+	r.inUse = append(r.inUse, func() int64 { return int64(flight.InFlight()) }, func() int64 { return metricOf(gate, "weir.inflight.call.active") })
 	return r
 }
 
@@ -101,13 +104,13 @@ func (c config) limitedClient(name string) *loadServer {
 }
 
 func (c config) newGatedServer(name string, gate weir.Config) *loadServer {
-	gate.Breaker.Active = true
+	gate.MaxConcurrent = manyCalls
 	group := weir.NewGroup[string](name, weir.GroupConfig{Gate: gate})
 	r := c.newLoadServer(name, http.HandlerFunc(sayHello), func(base http.RoundTripper) http.RoundTripper {
 		return weirhttp.NewTransport(weirhttp.Per(group, weirhttp.ByHost), weirhttp.TransportConfig{Base: base})
 	})
 	host := r.url[len("http://") : len(r.url)-1]
-	r.inUse = append(r.inUse, func() int64 { return metricOf(group.Get(host).Breaker(), "weir.breaker.call.active") })
+	r.inUse = append(r.inUse, func() int64 { return metricOf(group.Get(host), "weir.inflight.call.active") })
 	return r
 }
 
@@ -131,8 +134,8 @@ func (r *loadServer) close() error {
 }
 
 // metricOf returns the value of a metric of b.
-func metricOf(b *breaker.Breaker, name string) (n int64) {
-	for s, v := range b.Observe {
+func metricOf(source stat.Source, name string) (n int64) {
+	for s, v := range source.Observe {
 		if s.Instrument.Name == name {
 			n = int64(v)
 		}

@@ -106,14 +106,14 @@ func TestALateResultClosesTheFailsafeBreaker(t *testing.T) {
 		peer.RecordFailure()
 		fails, err := own.Allow()
 		require.NoError(t, err)
-		fails.Record(breaker.Failure)
+		fails.Record(t.Context(), nil, breaker.Failure)
 
 		time.Sleep(6 * time.Second)
 		require.True(t, peer.TryAcquirePermit()) // the probe
 		_, err = own.Allow()
 		require.NoError(t, err)
 		peer.RecordSuccess() // the slow call ends
-		require.False(t, slow.Record(breaker.Success))
+		require.False(t, slow.Record(t.Context(), nil, breaker.Success))
 
 		require.True(t, peer.IsClosed(), "closed by a call from before the outage")
 		require.Equal(t, breaker.HalfOpen, own.State())

@@ -87,7 +87,7 @@ func TestGobreakerRequestsIncludeCallsInFlight(t *testing.T) {
 		require.NoError(t, err)
 		if n >= 10 {
 			done(errDown)
-			permit.Record(breaker.Failure)
+			permit.Record(t.Context(), nil, breaker.Failure)
 		}
 	}
 	require.Equal(t, gobreaker.StateOpen, peer.State(), "20 calls began")
@@ -116,7 +116,7 @@ func TestALostProbeKeepsGobreakerHalfOpen(t *testing.T) {
 			done, _ := peer.Allow()
 			done(errDown)
 			permit, _ := own.Allow()
-			permit.Record(breaker.Failure)
+			permit.Record(t.Context(), nil, breaker.Failure)
 		}
 		time.Sleep(61 * time.Second)
 		_, peerErr := peer.Allow() // done is never called

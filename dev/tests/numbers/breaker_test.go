@@ -1,8 +1,10 @@
 package numbers
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -64,21 +66,21 @@ func cooldownsTable() string {
 	return table
 }
 
-// probeTimes returns the times of the probes in a long outage, and the gaps between them.
+// probeTimes returns the times of the probes in a long outage, and the gaps between them. It runs
+// in a bubble.
 func probeTimes(c breaker.Config, n int) (at, gaps []time.Duration) {
 	c.Probes, c.MinCalls = 1, 1
-	b := breaker.NewAt("down", c, t0)
-	now := t0
+	b, began := breaker.New("down", c), time.Now()
 	for len(at) < n {
-		permit, err := b.AllowAt(now)
+		permit, err := b.Allow()
 		if err == nil {
-			if now.After(t0) {
-				gaps = append(gaps, now.Sub(t0)-totalGap(gaps))
-				at = append(at, now.Sub(t0))
+			if since := time.Since(began); since > 0 {
+				gaps = append(gaps, since-totalGap(gaps))
+				at = append(at, since)
 			}
-			permit.RecordAt(now, breaker.Failure)
+			permit.Record(context.Background(), nil, breaker.Failure)
 		}
-		now = now.Add(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 	}
 	return at, gaps
 }
@@ -101,29 +103,33 @@ func formatSeconds(list []time.Duration) (s string) {
 }
 
 // opensAfter returns how long a breaker takes to open under steady traffic if every call fails.
-func opensAfter(c breaker.Config, every time.Duration) time.Duration {
-	b, now := breaker.NewAt("b", c, t0), t0
-	call := func(o breaker.Outcome) bool {
-		permit, err := b.AllowAt(now)
-		if err == nil {
-			permit.RecordAt(now, o)
+func opensAfter(t *testing.T, c breaker.Config, every time.Duration) (took time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		b, began := breaker.New("b", c), time.Now()
+		call := func(o breaker.Outcome) bool {
+			permit, err := b.Allow()
+			if err == nil {
+				permit.Record(context.Background(), nil, o)
+			}
+			time.Sleep(every)
+			return err == nil
 		}
-		now = now.Add(every)
-		return err == nil
-	}
-	for now.Before(t0.Add(time.Minute)) {
-		call(breaker.Success)
-	}
-	began := now
-	for call(breaker.Failure) && now.Before(began.Add(time.Hour)) {
-	}
-	return now.Sub(began)
+		for time.Since(began) < time.Minute {
+			call(breaker.Success)
+		}
+		began = time.Now()
+		for call(breaker.Failure) && time.Since(began) < time.Hour {
+		}
+		took = time.Since(began)
+	})
+	return took
 }
 
 func TestAnOutageOpensAfterFailureRateTimesWindow(t *testing.T) {
 	for _, rate := range []float64{0.2, 0.5, 0.8} {
 		for _, window := range []time.Duration{10 * time.Second, time.Minute} {
-			got := opensAfter(breaker.Config{FailureRate: rate, Window: window, FailureRun: breaker.Off}, 100*time.Millisecond)
+			got := opensAfter(t, breaker.Config{FailureRate: rate, Window: window, FailureRun: breaker.Off}, 100*time.Millisecond)
 			require.InDelta(t, rate*window.Seconds(), got.Seconds(), window.Seconds()/10, "%v of %v", rate, window)
 		}
 	}
@@ -131,8 +137,8 @@ func TestAnOutageOpensAfterFailureRateTimesWindow(t *testing.T) {
 
 func TestBelowMinCallsNoRateOpens(t *testing.T) {
 	const every = 530 * time.Millisecond // at most 19 calls in 10 s
-	require.GreaterOrEqual(t, opensAfter(breaker.Config{FailureRun: breaker.Off}, every), time.Hour)
-	require.Equal(t, 6*every, opensAfter(breaker.Config{FailureRun: breaker.Off, ConsecutiveFailures: 5}, every), "the sixth call is refused")
+	require.GreaterOrEqual(t, opensAfter(t, breaker.Config{FailureRun: breaker.Off}, every), time.Hour)
+	require.Equal(t, 6*every, opensAfter(t, breaker.Config{FailureRun: breaker.Off, ConsecutiveFailures: 5}, every), "the sixth call is refused")
 }
 
 func TestFailuresInARowByChance(t *testing.T) {

@@ -1,6 +1,7 @@
 package numbers
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -36,14 +37,13 @@ var objects = []object{
 	}},
 	{"`window.View` of 60 buckets", 4500, func() any { return window.NewView(window.Config{Buckets: 60}) }},
 	{"`breaker.Breaker`", 3100, func() any { return breaker.New("b", breaker.Config{}) }},
-	{"`breaker.Breaker` with HungCalls and 1,000 calls", 5000, func() any { return breakerInFlight(1000) }},
 	{"`breaker.Breaker` with Latency", 39_000, func() any {
-		b := breaker.NewAt("b", breaker.Config{Buckets: 12, Latency: true}, t0)
-		p, _ := b.AllowAt(t0)
-		p.RecordAt(t0, breaker.Success)
+		b := breaker.New("b", breaker.Config{Buckets: 12, Latency: true})
+		p, _ := b.Allow()
+		p.Record(context.Background(), nil, breaker.Success)
 		return b
 	}},
-	{"`breaker.Breaker` in shadow mode", 6500, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
+	{"`breaker.Breaker` in shadow mode", 6500, func() any { return breaker.New("b", breaker.Config{Force: breaker.Shadow}) }},
 	{"`throttle.Throttle`", 2000, func() any { return throttle.New("t", throttle.Config{}) }},
 	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: testRate}) }},
 	{"`limiter.NewFixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Second}) }},
@@ -82,15 +82,6 @@ func withLatencies(c *window.Calls) *window.Calls {
 		c.RecordAt(t0.Add(time.Duration(i)*time.Second), window.Success, time.Second)
 	}
 	return c
-}
-
-// breakerInFlight returns a breaker with calls in flight of all ages.
-func breakerInFlight(calls int) *breaker.Breaker {
-	b := breaker.NewAt("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 10 * calls}, t0)
-	for i := range calls {
-		_, _ = b.AllowAt(t0.Add(time.Duration(i) * 10 * time.Second / time.Duration(calls)))
-	}
-	return b
 }
 
 // memoryTable returns the table of the bytes of the objects.

@@ -1,8 +1,10 @@
 package numbers
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -113,44 +115,47 @@ func TestProbesAreJudgedAsInTheTable(t *testing.T) {
 			rule = ruleAfterRun(3)
 		}
 		for sequence := range 8 {
-			b, at := openBreaker(t, byRun)
-			failures, successes := 0, 0
-			for i := 0; rule(failures, successes) == ""; i++ {
-				p, err := b.AllowAt(at)
-				require.NoError(t, err)
-				require.Equal(t, breaker.HalfOpen, b.StateAt(at))
-				outcome := breaker.Success
-				if sequence>>i&1 == 1 {
-					outcome = breaker.Failure
-					failures++
-				} else {
-					successes++
+			synctest.Test(t, func(t *testing.T) {
+				b := openBreaker(t, byRun)
+				failures, successes := 0, 0
+				for i := 0; rule(failures, successes) == ""; i++ {
+					p, err := b.Allow()
+					require.NoError(t, err)
+					require.Equal(t, breaker.HalfOpen, b.State())
+					outcome := breaker.Success
+					if sequence>>i&1 == 1 {
+						outcome = breaker.Failure
+						failures++
+					} else {
+						successes++
+					}
+					p.Record(context.Background(), nil, outcome)
 				}
-				p.RecordAt(at, outcome)
-			}
-			want := breaker.Recovering
-			if rule(failures, successes) == reopens {
-				want = breaker.Open
-			}
-			require.Equal(t, want, b.StateAt(at), "byRun %t, sequence %03b", byRun, sequence)
+				want := breaker.Recovering
+				if rule(failures, successes) == reopens {
+					want = breaker.Open
+				}
+				require.Equal(t, want, b.State(), "byRun %t, sequence %03b", byRun, sequence)
+			})
 		}
 	}
 }
 
 // openBreaker returns a breaker whose cooldown is over, opened by its failure rate or by a run of
 // rare failures.
-func openBreaker(t *testing.T, byRun bool) (b *breaker.Breaker, at time.Time) {
+func openBreaker(t *testing.T, byRun bool) *breaker.Breaker {
 	t.Helper()
 	c, gap := breaker.Config{FailureRun: breaker.Off}, time.Millisecond
 	if byRun {
 		c, gap = breaker.Config{}, 20*time.Second
 	}
-	b = breaker.NewAt("b", c, t0)
-	for at = t0; b.StateAt(at) == breaker.Closed; {
-		at = at.Add(gap)
-		p, err := b.AllowAt(at)
+	b := breaker.New("b", c)
+	for b.State() == breaker.Closed {
+		time.Sleep(gap)
+		p, err := b.Allow()
 		require.NoError(t, err)
-		p.RecordAt(at, breaker.Failure)
+		p.Record(context.Background(), nil, breaker.Failure)
 	}
-	return b, at.Add(time.Minute)
+	time.Sleep(time.Minute)
+	return b
 }

@@ -1,10 +1,12 @@
 package numbers
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -127,25 +129,27 @@ func TestARunOpensAfterAsManyCallsAsTheTableSays(t *testing.T) {
 		every := 10 * time.Second / time.Duration(w.calls)
 		limit := float64(10 + w.calls/6)
 		// the next call is refused
-		got := float64(opensAfter(breaker.Config{Cooldown: time.Hour}, every)/every) - 1
+		got := float64(opensAfter(t, breaker.Config{Cooldown: time.Hour}, every)/every) - 1
 		// the window may lack a bucket
 		require.InDelta(t, limit, got, 1+0.05*limit, "%s", w.text)
-		require.Equal(t, time.Hour, opensAfter(breaker.Config{FailureRun: breaker.Off, MinCalls: 10_000}, every).Truncate(time.Hour))
+		require.Equal(t, time.Hour, opensAfter(t, breaker.Config{FailureRun: breaker.Off, MinCalls: 10_000}, every).Truncate(time.Hour))
 	}
 }
 
 // TestAClusterOfFailuresShorterThanASixthOfTheWindowOpensNothing fails calls for 1.4 s, every 5 s
 // for an hour.
 func TestAClusterOfFailuresShorterThanASixthOfTheWindowOpensNothing(t *testing.T) {
-	b, now := breaker.NewAt("b", breaker.Config{}, t0), t0
-	for now.Before(t0.Add(time.Hour)) {
-		permit, err := b.AllowAt(now)
-		require.NoError(t, err)
-		o := breaker.Success
-		if since := now.Sub(t0); since > 10*time.Second && since%(5*time.Second) < 1400*time.Millisecond {
-			o = breaker.Failure
+	synctest.Test(t, func(t *testing.T) {
+		b, began := breaker.New("b", breaker.Config{}), time.Now()
+		for time.Since(began) < time.Hour {
+			permit, err := b.Allow()
+			require.NoError(t, err)
+			o := breaker.Success
+			if since := time.Since(began); since > 10*time.Second && since%(5*time.Second) < 1400*time.Millisecond {
+				o = breaker.Failure
+			}
+			permit.Record(context.Background(), nil, o)
+			time.Sleep(5 * time.Millisecond)
 		}
-		permit.RecordAt(now, o)
-		now = now.Add(5 * time.Millisecond)
-	}
+	})
 }

@@ -120,7 +120,7 @@ func TestGatesAndBreakers(t *testing.T) {
 		payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(5), Burst: 30})
 		users := breaker.New("users", breaker.Config{MinCalls: 5})
 		joined := weir.Join("users by gate", weir.Parts{Breaker: users})
-		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Breaker: breaker.Config{Active: true}}})
+		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1)}})
 		logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2, Name: "logins"})
 		jobs := window.NewCalls(window.CallsConfig{Name: "jobs", Latency: true})
 		fail := errors.New("down")

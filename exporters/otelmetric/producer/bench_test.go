@@ -1,6 +1,7 @@
 package producer_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -29,15 +30,20 @@ func BenchmarkProduce(b *testing.B) {
 
 // busyBreakers returns breakers with calls of many durations.
 func busyBreakers(n int, c breaker.Config) []stat.Source {
-	sources, now := make([]stat.Source, n), time.Now()
+	sources := make([]stat.Source, n)
 	for k := range sources {
-		b := breaker.NewAt(fmt.Sprintf("breaker-%d", k), c, now)
-		for n := range 40 {
-			if permit, err := b.AllowAt(now); err == nil {
-				permit.RecordAt(now.Add(time.Duration(n*n)*time.Millisecond), breaker.Success)
-			}
+		sources[k] = breaker.New(fmt.Sprintf("breaker-%d", k), c)
+	}
+	for round := range 40 {
+		permits := make([]breaker.Permit, n)
+		for k := range sources {
+			permits[k], _ = sources[k].(*breaker.Breaker).Allow()
 		}
-		sources[k] = b
+		for began := time.Now(); time.Since(began) < time.Microsecond<<(round%16); { // up to 33 ms
+		}
+		for k := range permits {
+			permits[k].Record(context.Background(), nil, breaker.Success)
+		}
 	}
 	return sources
 }

@@ -243,7 +243,8 @@ type metrics map[string]map[string][]string
 // instruments without label values.
 func exportedMetrics(t *testing.T) metrics {
 	t.Helper()
-	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: 1, Initial: breaker.Open})
+	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: 1})
+	down.OpenFor(time.Second)
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}},
 		alert.Rule{Name: "down", Value: alert.Bool(down.Tripped), When: alert.Above(0)})
 	monitor.Evaluate(time.Now())

@@ -59,7 +59,6 @@ func singleObjects() []Object {
 	return []Object{
 		{"breaker.Breaker", 1000, 0, repeat(func() any { return afterOneCall(breaker.Config{}) })},
 		{"breaker.Breaker, last 100 calls", 1000, 0, repeat(func() any { return afterOneCall(breaker.Config{LastCalls: 100}) })},
-		{"breaker.Breaker, hung calls", 1000, 0, repeat(func() any { return afterOneCall(breaker.Config{SlowCall: time.Second, HungCalls: true}) })},
 		{"breaker.Breaker, latency", 200, 0, repeat(func() any { return afterOneCall(breaker.Config{Latency: true}) })},
 		{"gobreaker, 10 buckets", 1000, 0, repeat(func() any {
 			return gobreaker.NewCircuitBreaker[int](gobreaker.Settings{Interval: 10 * time.Second, BucketPeriod: time.Second})

@@ -112,7 +112,7 @@ func permitLoop(c breaker.Config) measure.Loop {
 	b := breaker.New("bench", c)
 	return func(n int) (right int) {
 		for range n {
-			if permit, err := b.Allow(); err == nil && permit.Record(breaker.Success) {
+			if permit, err := b.Allow(); err == nil && permit.Record(context.Background(), nil, breaker.Success) {
 				right++
 			}
 		}

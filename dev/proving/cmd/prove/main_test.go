@@ -79,7 +79,7 @@ func TestSeedsChooseTheRandomNumbers(t *testing.T) {
 func TestAFaultyFileIsAnError(t *testing.T) {
 	file := write(t, strings.Replace(tiny, "consecutive_failures", "failures", 1))
 	err := prove([]string{"-config", file}, io.Discard)
-	require.ErrorContains(t, err, file+":5: guards[0].breaker.failures is unknown, must be one of active, buckets,")
+	require.ErrorContains(t, err, file+":5: guards[0].breaker.failures is unknown, must be one of buckets, classify,")
 	require.ErrorIs(t, prove([]string{"-config", "missing.yaml"}, io.Discard), os.ErrNotExist)
 	require.EqualError(t, prove([]string{"surplus"}, io.Discard), `prove: unexpected argument "surplus"`)
 	require.Error(t, prove([]string{"-seeds", "x"}, io.Discard))

@@ -25,7 +25,7 @@ guards:
     rate: 100/s
     burst: 5
     max_wait: 20ms
-    breaker: {failure_rate: off, consecutive_failures: 3, cooldown: 2s, hung_calls: true, slow_call: 100ms}
+    breaker: {failure_rate: off, consecutive_failures: 3, cooldown: 2s, latency: true, slow_call: 100ms}
   - name: throttled
     throttle: {k: 1.5, count_refused: true}
   - name: both
@@ -82,14 +82,14 @@ func downWorld(guard string) string {
 func TestTheFieldsOfAGuardHaveAnEffect(t *testing.T) {
 	for guard, sent := range map[string][2]float64{ // the least and the most share that is sent
 		"{name: tried}": {0.03, 0.10},
-		"{name: tried, breaker: {failure_rate: off, consecutive_failures: 3, cooldown: 10s}}":             {0.002, 0.02},
-		"{name: tried, breaker: {initial: disabled}}":                                                     {1, 1},
-		"{name: tried, rate: 5/s, burst: 1, breaker: {initial: disabled}}":                                {0.08, 0.11},
-		"{name: tried, throttle: {}}":                                                                     {0.20, 0.60},
-		"{name: tried, breaker: {initial: disabled}, throttle: {max_refusal: 0.01}}":                      {0.95, 1},
-		"{name: tried, breaker: {initial: disabled}, throttle: {}}":                                       {0.20, 0.60},
-		"{name: tried, rate: 5/s, burst: 1, breaker: {initial: disabled}, throttle: {max_refusal: 0.01}}": {0.08, 0.11},
-		"{name: tried, breaker: {}, throttle: {max_refusal: 0.01}}":                                       {0.03, 0.10},
+		"{name: tried, breaker: {failure_rate: off, consecutive_failures: 3, cooldown: 10s}}":           {0.002, 0.02},
+		"{name: tried, breaker: {force: disabled}}":                                                     {1, 1},
+		"{name: tried, rate: 5/s, burst: 1, breaker: {force: disabled}}":                                {0.08, 0.11},
+		"{name: tried, throttle: {}}":                                                                   {0.20, 0.60},
+		"{name: tried, breaker: {force: disabled}, throttle: {max_refusal: 0.01}}":                      {0.95, 1},
+		"{name: tried, breaker: {force: disabled}, throttle: {}}":                                       {0.20, 0.60},
+		"{name: tried, rate: 5/s, burst: 1, breaker: {force: disabled}, throttle: {max_refusal: 0.01}}": {0.08, 0.11},
+		"{name: tried, breaker: {}, throttle: {max_refusal: 0.01}}":                                     {0.03, 0.10},
 	} {
 		c, err := config.Read("a.yaml", strings.NewReader(downWorld(guard)))
 		require.NoError(t, err, guard)

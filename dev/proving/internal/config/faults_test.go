@@ -27,7 +27,7 @@ func TestEveryFaultOfTheFormIsNamedWithItsLineAndField(t *testing.T) {
 		`a.yaml:9: load[0].timeout is there twice`,
 		`a.yaml:10: faults must be a list`,
 		`a.yaml:13: guards[0].name must be a text`,
-		`a.yaml:14: guards[0].breaker.hung_calls is "perhaps", must be true or false`,
+		`a.yaml:14: guards[0].breaker.latency is "perhaps", must be true or false`,
 		`a.yaml:15: guards[0].breaker.on_change is a function, which a file cannot have`,
 		`a.yaml:16: guards[1] must be fields with values`,
 		`a.yaml:17: seeds is "-1", must be a whole number`,
@@ -44,7 +44,7 @@ faults: {down: true}
 guards:
   -
     name:
-    breaker: {hung_calls: perhaps,
+    breaker: {latency: perhaps,
               on_change: f}
   - gobreaker
 seeds: -1
