@@ -253,14 +253,6 @@ func (g *Gate) Explain() string {
 // the breaker refused; see Admissions for the calls that a limit refused.
 func (g *Gate) Totals() window.Totals { return g.breaker.Totals() }
 
-// Latency returns the durations of the calls in the breaker's window, if breaker.Config.Latency is
-// set.
-func (g *Gate) Latency() window.Latency { return g.breaker.Latency() }
-
-// LifetimeLatency returns the durations of all calls since the breaker was made, if
-// breaker.Config.Latency is set.
-func (g *Gate) LifetimeLatency() window.Latency { return g.breaker.LifetimeLatency() }
-
 // minRetryAfter is the shortest time that RetryAfter returns for a refusal.
 const minRetryAfter = time.Millisecond
 

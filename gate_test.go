@@ -186,7 +186,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 		"limited, DoOr":  func() { _, _ = weir.DoOr(ctx, limited, value, instead) },
 		"open":           func() { _ = down.Run(ctx, succeed) },
 		"open, Do":       func() { _, _ = weir.Do(ctx, down, value) },
-		"what it counts": func() { _, _, _ = free.Latency(), free.Totals(), free.Admissions() },
+		"what it counts": func() { _, _ = free.Totals(), free.Admissions() },
 	} {
 		require.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}
@@ -616,7 +616,7 @@ func useEverything(g *guarded) {
 			permit.Record(bg(), nil, breaker.Ignored)
 			refund()
 		}
-		_, _, _, _ = gate.Admissions(), gate.Explain(), gate.Latency(), gate.LifetimeLatency()
+		_, _, _ = gate.Admissions(), gate.Explain(), gate.Totals()
 		_, _, _, _ = gate.Totals(), gate.Tripped(), gate.Limiter(), gate.Name()
 		gate.Observe(func(*stat.Series, float64) bool { return true })
 		gate.Histograms(func(*stat.Series, stat.Histogram) bool { return true })

@@ -87,10 +87,6 @@ func whoSetCases() []whoSetCase {
 				return g.Reconfigure(c)
 			}
 		}, "limits", `"rate":"5/s"`, rateOf, "20/s", "5/s"},
-		{"SetLimit", func() (stat.Source, func() error) {
-			l := inflight.New(inflight.Config{Name: "x", Limit: 9})
-			return l, func() error { return l.SetLimit(3) }
-		}, "limits", `"max_concurrent":3`, slotsOf, 9, 3},
 		{"inflight.Limiter.Reconfigure", func() (stat.Source, func() error) {
 			l := inflight.New(inflight.Config{Name: "x", Limit: 9})
 			return l, func() error { return l.Reconfigure(inflight.Config{Name: "x", Limit: 3}) }
@@ -149,7 +145,7 @@ func TestTheEndOfAnActionRestoresTheOtherLimits(t *testing.T) {
 		g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: bucket, InFlight: slots})
 		k := newHandlerTest(t, g, slots, bucket)
 		k.sendAction("limits", "name=g", `{"rate":"5/s","max_concurrent":3,"for":"1m"}`)
-		require.NoError(t, slots.SetLimit(3))
+		require.NoError(t, slots.Reconfigure(inflight.Config{Name: "slots", Limit: 3}))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		a := k.send("GET", "/object?name=g", "")

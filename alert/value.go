@@ -207,9 +207,9 @@ func overSpan(name string, of Counted, span time.Duration, measure func(view, ti
 // For example, with q = 0.99 one call in a hundred took longer. It is within 9 % of the true
 // latency, and the span is exact to a twelfth of its length. Without calls there is no data.
 //
-// A breaker, a gate and a window have the method LifetimeLatency. They return data if they are
-// configured to keep latencies. LifetimeLatency is called at every evaluation and must be safe for
-// concurrent use.
+// A breaker, also that of a gate, and a window have the method LifetimeLatency. They return data if
+// they are configured to keep latencies. LifetimeLatency is called at every evaluation and must be
+// safe for concurrent use.
 func Quantile(of interface{ LifetimeLatency() window.Latency }, q float64, span time.Duration) Value {
 	v := Value{name: fmt.Sprintf("latency quantile %v over %s", q, shortText(span)), high: math.Inf(1), counts: true}
 	if of == nil {

@@ -46,14 +46,8 @@ func (l *Limiter) reconfigure(c Config) {
 	})
 }
 
-// SetLimit replaces Config.Limit, which is the upper bound of a limit that adapts. Calls in flight
-// beyond a lower limit continue. If Config.Validate refuses n, SetLimit returns its error and
-// changes nothing.
-func (l *Limiter) SetLimit(n int) error {
-	return l.set.Change(func() error { return l.replaceLimit(n) })
-}
-
-// replaceLimit is SetLimit while l.set is locked.
+// replaceLimit replaces Config.Limit, which is the upper bound of a limit that adapts, while l.set
+// is locked. If Config.Validate refuses n, it returns the error and changes nothing.
 func (l *Limiter) replaceLimit(n int) error {
 	c := Config{Limit: n, Adaptive: l.adaptive.Load() != nil, Queue: l.Queue()}
 	if err := c.Validate(); err != nil {

@@ -66,7 +66,7 @@ func (r rule) value(g *weir.Gate) alert.Value {
 	case callRate:
 		return alert.Rate(g, r.Span)
 	case quantile:
-		return alert.Quantile(g, r.Quantile, r.Span)
+		return alert.Quantile(g.Breaker(), r.Quantile, r.Span)
 	case burnRate:
 		return alert.BurnRate(g, r.SLO, r.Span, r.shortSpan())
 	case refusals:

@@ -154,7 +154,7 @@ func handlersWith(c *callbacks) func() {
 		useGate(gate, config)
 		for _, l := range []*inflight.Limiter{flight, full} {
 			_ = l.Reconfigure(inflight.Config{Limit: 1, Queue: l.Queue()})
-			_, _, _, _ = l.SetLimit(1), l.InFlight(), l.Stats(), l.Waits()
+			_, _, _ = l.InFlight(), l.Stats(), l.Waits()
 			l.Observe(func(*stat.Series, float64) bool { return true })
 		}
 	}

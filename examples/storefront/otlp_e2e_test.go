@@ -119,7 +119,7 @@ func TestOTLPReceiverGetsTheCountsOfTheProgram(t *testing.T) {
 	require.False(t, r.metrics["weir.breaker.state"].GetSum().IsMonotonic)
 	require.Equal(t, "github.com/weir-go/weir/exporters/otelmetric", r.scopes["weir.breaker.calls"])
 
-	l := s.payments.LifetimeLatency()
+	l := s.payments.Breaker().LifetimeLatency()
 	compareBuckets(t, &l, r)
 }
 

@@ -47,7 +47,7 @@ func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 		})
 	}
 	t.Run("quantiles", func(t *testing.T) {
-		l := s.payments.LifetimeLatency()
+		l := s.payments.Breaker().LifetimeLatency()
 		classic.t, native.t = t, t
 		compareQuantiles(t, &l, classic, native)
 	})

@@ -13,7 +13,6 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/dashboard"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/window"
 )
 
 // callingSource calls a function in each of its methods that the page calls.
@@ -25,11 +24,6 @@ type callingSource struct {
 func (s *callingSource) Observe(yield func(*stat.Series, float64) bool) {
 	s.in("Observe")
 	s.Breaker.Observe(yield)
-}
-
-func (s *callingSource) Latency() window.Latency {
-	s.in("Latency")
-	return s.Breaker.Latency()
 }
 
 func (s *callingSource) Explain() string {
@@ -62,7 +56,7 @@ func TestSourcesMayCallThePage(t *testing.T) {
 			}
 			page.Remove(more)
 		}
-		for _, active = range []string{"Observe", "Latency", "Explain"} {
+		for _, active = range []string{"Observe", "Explain"} {
 			source := &callingSource{breaker.New("a", breaker.Config{}), in}
 			require.NoError(t, page.Add(source), active)
 			time.Sleep(time.Second)

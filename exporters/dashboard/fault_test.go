@@ -14,7 +14,6 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/window"
 )
 
 // discardLog discards the log.
@@ -47,14 +46,14 @@ func TestPanickingSourceDoesNotAffectOthers(t *testing.T) {
 	})
 }
 
-// panickingLatency is a breaker whose Latency panics.
-type panickingLatency struct{ *breaker.Breaker }
+// panickingExplain is a breaker whose Explain panics.
+type panickingExplain struct{ *breaker.Breaker }
 
-func (panickingLatency) Latency() window.Latency { panic("broken") }
+func (panickingExplain) Explain() string { panic("broken") }
 
-func TestPanickingLatencyDoesNotAffectOthers(t *testing.T) {
+func TestPanickingExplainDoesNotAffectOthers(t *testing.T) {
 	discardLog(t)
-	page := newDefaultPage(panickingLatency{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
+	page := newDefaultPage(panickingExplain{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
 	s := getSnapshot(t, page)
 	require.Len(t, s.Rows, 2)
 	require.Equal(t, 2.0, s.Faults.Panics, "one panic in New")

@@ -11,14 +11,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/stat/view"
-	"github.com/weir-go/weir/window"
 )
-
-// latencySource is a source with latencies, such as a breaker or a gate.
-type latencySource interface {
-	stat.Source
-	Latency() window.Latency
-}
 
 // explainer is a source that says why it refuses calls, such as a breaker, a gate or a bound on
 // calls in flight.
@@ -44,8 +37,8 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 		}
 	}
 	var own extra
-	if seen.breaker != nil {
-		own = r.readOwn()
+	if x, explains := r.source.(explainer); explains && seen.breaker != nil {
+		own.why = x.Explain()
 	}
 	if !r.extras.recording() {
 		return
@@ -194,19 +187,6 @@ func (r extraReader) recordLimit(name string, of any) {
 
 // monitors are functions of package alert beyond its API.
 var monitors = alert.Inside(friend.Key{})
-
-// readOwn reads what a source with the metrics of a breaker says by its methods.
-func (r extraReader) readOwn() (e extra) {
-	if l, ok := r.source.(latencySource); ok {
-		if d := l.Latency(); d.Count() > 0 {
-			e.p50, e.p99 = roundedNumber(d.Quantile(0.5).Seconds()), roundedNumber(d.Quantile(0.99).Seconds())
-		}
-	}
-	if x, ok := r.source.(explainer); ok {
-		e.why = x.Explain()
-	}
-	return e
-}
 
 // recordStatus adds the status of a breaker to the details of its entry.
 func (x *extras) recordStatus(of subject, e extra, s *view.Status) {
