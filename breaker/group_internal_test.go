@@ -80,7 +80,7 @@ func TestCountsOfAGroupAddUp(t *testing.T) {
 				if o == Success {
 					_ = b.Run(t.Context(), func(context.Context) error { return nil })
 				} else if p, err := b.Allow(); err == nil {
-					p.Record(context.Background(), nil, o)
+					p.Record(t.Context(), nil, o)
 				}
 				if b.member.left.Load() {
 					left.Add(1)
@@ -121,7 +121,7 @@ func TestACallEndsHoweverUserCodeEnds(t *testing.T) {
 			"Run": func(b *Breaker) { _ = b.Run(t.Context(), fail(c.err)) },
 			"Record": func(b *Breaker) {
 				if p, err := b.Allow(); err == nil {
-					p.Record(context.Background(), nil, Failure)
+					p.Record(t.Context(), nil, Failure)
 				}
 			},
 			"Done": func(b *Breaker) {
@@ -161,7 +161,7 @@ func TestAMemberThatLeavesWhileItIsAddedUp(t *testing.T) {
 	}
 	first := read(func() {
 		require.True(t, g.Forget("a"))
-		m.Record(context.Background(), nil, Success)
+		m.Record(t.Context(), nil, Success)
 	})
 	require.EqualValues(t, 1, first)
 	require.EqualValues(t, 1, read(func() {}))

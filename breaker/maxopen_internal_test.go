@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -131,7 +130,7 @@ func TestConcurrentOpeningsKeepTheBound(t *testing.T) {
 				for range 3000 {
 					b := g.Get(r.IntN(100))
 					if p, err := b.Allow(); err == nil {
-						p.Record(context.Background(), nil, Outcome(r.IntN(2)))
+						p.Record(t.Context(), nil, Outcome(r.IntN(2)))
 					}
 					if byHand {
 						actByHand(g, b, r)

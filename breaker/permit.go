@@ -232,7 +232,7 @@ func (b *Breaker) allowAt(m *Permit, p *regime, at time.Duration) error {
 	case onlyProbes:
 		return b.allowProbe(m, at)
 	case shareOfCalls:
-		return b.allowShare(m, p, at)
+		return b.allowShare(m, at)
 	case allCalls:
 	}
 	m.fill(b, p, at)

@@ -281,9 +281,9 @@ func (ps probeSlots) nextFree(at time.Duration, limit int) time.Duration {
 
 // allowShare lets a call of a recovering breaker pass if it belongs to the share that passes. If
 // all calls pass and none of their rounds failed for Recovery, it closes the breaker.
-func (b *Breaker) allowShare(m *Permit, p *regime, at time.Duration) error {
+func (b *Breaker) allowShare(m *Permit, at time.Duration) error {
 	b.mu.Lock()
-	p = b.advance(at)
+	p := b.advance(at)
 	passes := false
 	if p.state == Recovering {
 		r, c := p.ramp, &p.rules.config

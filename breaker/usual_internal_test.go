@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -138,7 +137,7 @@ func TestPendingCallsBeganBeforeOneThatHasEnded(t *testing.T) {
 		ends int
 		want int64
 	}{{2, 2}, {0, 1}, {4, 2}, {1, 1}, {3, 0}} {
-		permits[step.ends].Record(context.Background(), nil, Success)
+		permits[step.ends].Record(t.Context(), nil, Success)
 		require.Equal(t, step.want, s.pending(), "call %d ended", step.ends)
 	}
 }

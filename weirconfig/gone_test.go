@@ -70,10 +70,11 @@ func TestAFullGroupThatIsGoneRefusesEveryKey(t *testing.T) {
 		const text = `groups: {tenants: {max_keys: 2, gate: {rate: 1/h, burst: 1, max_wait: 2h}}}`
 		set := newSet(t, text, weirconfig.Config{})
 		tenants := set.Group("tenants")
-		for _, key := range []string{"a", "b", "c", "d"} {
-			permit, err := tenants.Get(key).Allow(t.Context()) // so no key is evicted
+		permits := make([]weir.Permit, 4) // so no key is evicted
+		for n, key := range []string{"a", "b", "c", "d"} {
+			var err error
+			permits[n], err = tenants.Get(key).Allow(t.Context())
 			require.NoError(t, err)
-			defer permit.Record(t.Context(), nil, breaker.Success)
 		}
 		require.NoError(t, tenants.Get("without room").Run(t.Context(), succeed))
 		waiter := make(chan error, 1)
@@ -88,6 +89,9 @@ func TestAFullGroupThatIsGoneRefusesEveryKey(t *testing.T) {
 		time.Sleep(3 * time.Hour)
 		for _, key := range []string{"a", "e"} {
 			require.NoError(t, tenants.Get(key).Run(t.Context(), succeed), key)
+		}
+		for n := range permits {
+			permits[n].Record(t.Context(), nil, breaker.Success)
 		}
 	})
 }

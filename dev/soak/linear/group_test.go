@@ -68,7 +68,7 @@ func TestBreakerGroup(t *testing.T) {
 		return func(c *client) {
 			in := keyCall{c.IntN(keyCount), action(c.IntN(3))}
 			b, inFlight := beginCall(g, fmt.Sprint(in.key))
-			defer inFlight.Record(context.Background(), nil, breaker.Ignored)
+			defer inFlight.Record(t.Context(), nil, breaker.Ignored)
 			for range c.IntN(3) {
 				// may evict a breaker without failures
 				g.Get(fmt.Sprint("new ", c.id, c.IntN(1000)))

@@ -1,7 +1,6 @@
 package linear_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"sync/atomic"
@@ -181,7 +180,7 @@ func TestPermits(t *testing.T) {
 			for number, p := range mine {
 				// more successes and failures than ignored calls
 				in := &event{permit: number, outcome: breaker.Outcome(c.IntN(5) % 3)}
-				c.doEvent(in, func() any { return p.Record(context.Background(), nil, in.outcome) })
+				c.doEvent(in, func() any { return p.Record(t.Context(), nil, in.outcome) })
 				delete(mine, number)
 				return
 			}

@@ -1,7 +1,6 @@
 package linear_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -120,10 +119,10 @@ func recoveringBreaker(t *testing.T, earlier int64) *breaker.Breaker {
 	b.OpenFor(0)
 	p, err := b.Allow()
 	require.NoError(t, err)
-	p.Record(context.Background(), nil, breaker.Success)
+	p.Record(t.Context(), nil, breaker.Success)
 	for range earlier {
 		if p, err := b.Allow(); err == nil {
-			p.Record(context.Background(), nil, breaker.Success)
+			p.Record(t.Context(), nil, breaker.Success)
 		}
 	}
 	require.Equal(t, breaker.Recovering, b.State())
@@ -154,7 +153,7 @@ func checkShare(t *testing.T, earlier int64) {
 				}
 				// successes, failures, and a few ignored calls
 				in := &event{permit: number, outcome: breaker.Outcome(min(c.IntN(12), 10) / 5)}
-				c.do(in, func() any { return p.Record(context.Background(), nil, in.outcome) })
+				c.do(in, func() any { return p.Record(t.Context(), nil, in.outcome) })
 				delete(mine, number)
 				return
 			}

@@ -110,7 +110,7 @@ func opensAfter(t *testing.T, c breaker.Config, every time.Duration) (took time.
 		call := func(o breaker.Outcome) bool {
 			permit, err := b.Allow()
 			if err == nil {
-				permit.Record(context.Background(), nil, o)
+				permit.Record(t.Context(), nil, o)
 			}
 			time.Sleep(every)
 			return err == nil

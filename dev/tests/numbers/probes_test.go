@@ -1,7 +1,6 @@
 package numbers
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -129,7 +128,7 @@ func TestProbesAreJudgedAsInTheTable(t *testing.T) {
 					} else {
 						successes++
 					}
-					p.Record(context.Background(), nil, outcome)
+					p.Record(t.Context(), nil, outcome)
 				}
 				want := breaker.Recovering
 				if rule(failures, successes) == reopens {
@@ -154,7 +153,7 @@ func openBreaker(t *testing.T, byRun bool) *breaker.Breaker {
 		time.Sleep(gap)
 		p, err := b.Allow()
 		require.NoError(t, err)
-		p.Record(context.Background(), nil, breaker.Failure)
+		p.Record(t.Context(), nil, breaker.Failure)
 	}
 	time.Sleep(time.Minute)
 	return b

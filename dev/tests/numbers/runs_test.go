@@ -1,7 +1,6 @@
 package numbers
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -148,7 +147,7 @@ func TestAClusterOfFailuresShorterThanASixthOfTheWindowOpensNothing(t *testing.T
 			if since := time.Since(began); since > 10*time.Second && since%(5*time.Second) < 1400*time.Millisecond {
 				o = breaker.Failure
 			}
-			permit.Record(context.Background(), nil, o)
+			permit.Record(t.Context(), nil, o)
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
