@@ -139,7 +139,7 @@ func (t *Transport) CloseIdleConnections() {
 
 // TransportConfig configures a [Transport]. The zero value is valid.
 type TransportConfig struct {
-	// Base sends the requests that the gates allow. Default [http.DefaultTransport].
+	// Base sends the requests that the gates allow. Default http.DefaultTransport.
 	Base http.RoundTripper
 
 	// Classify returns the outcome of a call by its response or its error. It must not read the
