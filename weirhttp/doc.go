@@ -63,5 +63,6 @@
 //     wait. With TransportConfig.Fallback it gets another response.
 //   - If a server asks clients to wait, its gate refuses requests for that time.
 //   - A call that its caller cancelled is no failure.
-//   - A request has one outcome, which is known from the headers of its response.
+//   - The outcome of a request is known from the headers of its response. With CountBodyFailures, a
+//     body that fails is one more failed call.
 package weirhttp
