@@ -26,7 +26,7 @@
 //
 //	ClientConfig   Default          Change it
 //	Classify       DefaultClassify  if other codes are failures
-//	MaxRetryAfter  1min             if servers may ask for longer waits; Off ignores them
+//	MaxRetryAfter  1m               if servers may ask for longer waits; Off ignores them
 //	OnRefusal      none             to log refusals
 //
 // # Flow

@@ -29,7 +29,7 @@
 //	Classify           DefaultClassify        if other responses or errors are failures
 //	Fallback           none                   to answer refused requests, such as from a cache
 //	OnRefusal          none                   to log refusals, or to record them on a span
-//	MaxRetryAfter      1min                   if servers may ask for longer waits; Off ignores them
+//	MaxRetryAfter      1m                     if servers may ask for longer waits; Off ignores them
 //	CountBodyFailures  false                  if bodies fail although the headers arrive
 //
 // [LimitConfig], [ShedConfig] and [GuardConfig] are those of the middleware.

@@ -159,7 +159,7 @@ type TransportConfig struct {
 	// MaxRetryAfter is the longest wait that a server can ask for: with Retry-After, or with
 	// RateLimit, RateLimit-Reset or X-RateLimit-Reset if nothing remains, in a response with status
 	// 429 or 503. The gate refuses requests for that time and up to a tenth longer: see
-	// weir.Gate.Hold. breaker.Off ignores such waits. Default 1min.
+	// weir.Gate.Hold. breaker.Off ignores such waits. Default 1m.
 	MaxRetryAfter time.Duration
 
 	// CountBodyFailures records one more failed call for each response body that fails while it is
