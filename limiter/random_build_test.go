@@ -110,8 +110,8 @@ func (w *randomTest) addGroup(name string, keys, most int) (all []*testedLimiter
 	const burst = 4
 	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, 100*ms), Burst: burst, MaxKeys: most})
 	crowded := keys > most
-	// The bucket of a key that was held may be in its hold, beside the table. Then another key keeps
-	// its place in the table, and no simple oracle knows which.
+	// The bucket of a key that was held may be in its hold, beside the table. Then another key
+	// keeps its place in the table, and no simple oracle knows which.
 	holds := !crowded || w.seed%2 == 0
 	var oracles []*levelOracle
 	interval, now := 100*ms, burst
