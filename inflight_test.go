@@ -957,3 +957,26 @@ func TestAPanicOfACallWithASlotIsShownAsOne(t *testing.T) {
 	require.Equal(t, kinds["no slot"], kinds["a slot"])
 	require.Contains(t, kinds["a slot"], "panic")
 }
+
+// The caller of the context decides the place in a queue that gates share.
+func TestACallWaitsAsTheCallerOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1})
+		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), InFlight: slots, MaxWait: time.Hour})
+		held, err := slots.TryAcquire(t.Context())
+		require.NoError(t, err)
+		call := func(p inflight.Priority) <-chan error {
+			answer := make(chan error, 1)
+			go func() {
+				ctx := inflight.WithCaller(t.Context(), inflight.Caller{Priority: p})
+				answer <- g.Run(ctx, func(context.Context) error { return nil })
+			}()
+			synctest.Wait()
+			return answer
+		}
+		report, payment := call(inflight.Background), call(inflight.Critical)
+		require.ErrorIs(t, <-report, inflight.ErrFull)
+		held.Done(t.Context(), nil)
+		require.NoError(t, <-payment)
+	})
+}

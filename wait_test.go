@@ -426,7 +426,7 @@ func TestACallThatGivesUpLateGivesNothingBack(t *testing.T) {
 		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: log, InFlight: slots, MaxWait: time.Second})
 		busy := make([]inflight.Slot, 10)
 		for i := range busy {
-			busy[i], _ = slots.TryAcquire()
+			busy[i], _ = slots.TryAcquire(t.Context())
 		}
 		var mu sync.Mutex
 		began := 0

@@ -36,11 +36,11 @@ func newNamedLimiter(c inflight.Config) *inflight.Limiter {
 func TestALimiterWithANameCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newNamedLimiter(inflight.Config{Limit: 2, MaxWaiters: 2})
-		one, ok := l.TryAcquire()
+		one, ok := tryAcquire(l)
 		require.True(t, ok)
 		two, err := l.Acquire(t.Context())
 		require.NoError(t, err)
-		_, ok = l.TryAcquire()
+		_, ok = tryAcquire(l)
 		require.False(t, ok)
 
 		var three inflight.Slot
@@ -91,7 +91,7 @@ func requireCounts(t *testing.T, l *inflight.Limiter) {
 func TestALoweredLimitIsObserved(t *testing.T) {
 	l := newNamedLimiter(inflight.Config{Limit: 3})
 	for range 3 {
-		_, ok := l.TryAcquire()
+		_, ok := tryAcquire(l)
 		require.True(t, ok)
 	}
 	require.NoError(t, l.SetLimit(1))
@@ -102,9 +102,9 @@ func TestALoweredLimitIsObserved(t *testing.T) {
 
 func TestShadowMode(t *testing.T) {
 	l := newNamedLimiter(inflight.Config{Limit: 1, Shadow: true})
-	slot, ok := l.TryAcquire()
+	slot, ok := tryAcquire(l)
 	require.True(t, ok)
-	none, ok := l.TryAcquire()
+	none, ok := tryAcquire(l)
 	require.True(t, ok)
 	none.Done(t.Context(), nil)
 	require.Equal(t, 1, l.InFlight(), "a call without a slot releases none")
@@ -122,9 +122,9 @@ func TestShadowMode(t *testing.T) {
 
 func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 	l := inflight.New(inflight.Config{Limit: 1})
-	slot, ok := l.TryAcquire()
+	slot, ok := tryAcquire(l)
 	require.True(t, ok)
-	_, ok = l.TryAcquire()
+	_, ok = tryAcquire(l)
 	require.False(t, ok)
 	slot.Done(t.Context(), nil)
 	require.Empty(t, l.Name())

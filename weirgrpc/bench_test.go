@@ -45,7 +45,7 @@ func BenchmarkServerUnary(b *testing.B) {
 	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}})
 	for name, rules := range map[string][]weirgrpc.Rule{
 		"none":  nil,
-		"shed":  {weirgrpc.Shed(inflight.New(inflight.Config{Limit: 10, Name: "places"}))},
+		"shed":  {weirgrpc.Shed(inflight.New(inflight.Config{Limit: 10, Name: "places"}), nil)},
 		"peer":  {weirgrpc.LimitBy(keys, weirgrpc.ByPeer)},
 		"guard": {weirgrpc.Guard(gatePerMethod("g", weir.Config{}))},
 	} {

@@ -12,7 +12,7 @@
 // A [Server] asks rules about each call, in their order:
 //
 //	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
-//		weirgrpc.Shed(inFlight),                                   // limits the calls in flight
+//		weirgrpc.Shed(inFlight, nil),                              // limits the calls in flight
 //		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),                // one rate limit per client
 //		weirgrpc.Guard(weirgrpc.Per(handlers, weirgrpc.ByMethod))) // one breaker per method
 //

@@ -84,7 +84,7 @@ func ExampleServer() {
 	inFlight := inflight.New(inflight.Config{Limit: 100, Name: "in flight"})
 	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(2, time.Hour), Burst: 2, Name: "clients"})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
-		weirgrpc.Shed(inFlight),
+		weirgrpc.Shed(inFlight, nil),
 		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),
 		weirgrpc.Guard(gatePerMethod("shop", weir.Config{})))
 	target, stop := startShop(shop)
@@ -175,7 +175,7 @@ func ExampleRule() {
 
 func ExampleShed() {
 	places := inflight.New(inflight.Config{Limit: 1, Name: "in flight"})
-	target, stop := startShop(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(places)))
+	target, stop := startShop(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(places, nil)))
 	defer stop()
 	conn := dial(target, weirgrpc.NewClient(gatePerTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
 	defer conn.Close()

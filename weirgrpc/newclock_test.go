@@ -44,7 +44,7 @@ func TestInterceptorsStartAgainWithEachClock(t *testing.T) {
 	var shed func(context.Context) error
 	slots := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(inflight.New(inflight.Config{
 		Limit: 3, Adaptive: true, Queue: inflight.Queue{Target: time.Millisecond},
-	})))
+	}), nil))
 	shed = func(ctx context.Context) error {
 		_, err := slots.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(ctx context.Context, _ any) (any, error) {
 			if down { // the call calls itself until there is no slot

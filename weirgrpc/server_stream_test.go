@@ -38,7 +38,7 @@ func TestOutcomeOfAServerStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gate := weir.New("shop", weir.Config{})
 			places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
-			server := newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate)))
+			server := newServer(weirgrpc.Shed(places, nil), weirgrpc.Guard(weirgrpc.One(gate)))
 			cc := serve(t, overTCP(t), &service{stream: step.stream}, server, nil)
 			s, err := openStream(t.Context(), cc, chat)
 			require.NoError(t, err)

@@ -132,7 +132,7 @@ func handlersWith(c *callbacks) func() {
 	gate := weir.New("gate", config)
 	flight := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Second}})
 	full := inflight.New(inflight.Config{Limit: 1})
-	full.TryAcquire()
+	_, _ = full.TryAcquire(context.Background())
 	guard := weirhttp.Guard(func(*http.Request) *weir.Gate { c.by("gate"); return gate }, weirhttp.GuardConfig{
 		Classify:  func(*http.Request, int) breaker.Outcome { c.by("Classify"); return breaker.Success },
 		OnRefusal: c.onRefusal, Answer: c.answer,

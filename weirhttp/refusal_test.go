@@ -33,7 +33,7 @@ func TestClientThatLeavesIsNotReportedAsRefused(t *testing.T) {
 	}{
 		"shed": {func(_ *testing.T, f func(*http.Request, weirhttp.Refusal)) func(http.Handler) http.Handler {
 			flight := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Minute}})
-			_, _ = flight.TryAcquire()
+			_, _ = flight.TryAcquire(t.Context())
 			return weirhttp.Shed(flight, weirhttp.ShedConfig{OnRefusal: f})
 		}, 1},
 		"limit": {func(_ *testing.T, f func(*http.Request, weirhttp.Refusal)) func(http.Handler) http.Handler {
