@@ -49,7 +49,7 @@ type Config struct {
 	// them. Default limiter.RefuseNew, which refuses until Redis is asked again.
 	Overflow limiter.Overflow
 	// MaxWaiters is the maximum number of callers that may wait for one key at the same time.
-	// Another caller gets limiter.ErrQueueFull. Default no bound.
+	// Another caller is refused. Default no bound.
 	MaxWaiters int
 
 	// MaxDenied is the maximum number of keys whose refusals are remembered, at 200 bytes each plus

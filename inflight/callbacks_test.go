@@ -29,7 +29,7 @@ func useAll(ctx context.Context, l *inflight.Limiter, c inflight.Config) {
 	if slot, err := l.TryAcquire(inflight.WithCaller(context.Background(), inflight.Caller{Tenant: "inner"})); err == nil {
 		slot.Done(ctx, nil)
 	}
-	_, _, _, _, _, _ = l.InFlight(), l.Limit(), l.Queue(), l.Name(), l.Stats(), l.Waits()
+	_, _, _, _, _ = l.InFlight(), l.Limit(), l.Queue(), l.Name(), l.Stats()
 	l.Observe(func(*stat.Series, float64) bool { return true })
 	l.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 }

@@ -77,9 +77,10 @@ func TestALimiterWithANameCounts(t *testing.T) {
 func requireCounts(t *testing.T, l *inflight.Limiter) {
 	t.Helper()
 	require.Equal(t, limiter.Stats{Allowed: 2, Waited: 1, Refused: 2, Cancelled: 1, Near: 1}, l.Stats())
-	waits := l.Waits()
-	require.EqualValues(t, 1, waits.Count())
-	require.Equal(t, 3*time.Second, waits.Mean())
+	for _, waits := range l.Histograms {
+		require.EqualValues(t, 1, waits.Count())
+		require.Equal(t, 3.0, waits.Sum)
+	}
 	require.Equal(t, map[string]float64{
 		"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
 		"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
@@ -129,8 +130,6 @@ func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 	slot.Done(t.Context(), nil)
 	require.Empty(t, l.Name())
 	require.Zero(t, l.Stats())
-	waits := l.Waits()
-	require.Zero(t, waits.Count())
 	for range l.Observe {
 		t.Error("a limiter without a name has no metrics")
 	}

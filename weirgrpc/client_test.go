@@ -150,7 +150,7 @@ func TestLimitOfAGate(t *testing.T) {
 		time.Sleep(weir.RetryAfter(err))
 		_, err = call(t.Context(), cc, get, "x")
 		require.NoError(t, err)
-		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, gate.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, gate.Stats())
 	})
 }
 

@@ -140,7 +140,7 @@ func TestRefusalOfAnInnerTransportIsNotARetryAfter(t *testing.T) {
 		require.ErrorContains(t, err, `"http": the service asked to wait`)
 	}
 	require.EqualValues(t, 3, outer.Totals().Ignored)
-	require.Zero(t, outer.Admissions().Refused)
+	require.Zero(t, outer.Stats().Refused)
 }
 
 // A cancelled request is ignored, whatever its error is.
@@ -211,7 +211,7 @@ func TestConsecutiveFailuresDetectAnOutageWithRetryAfter(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			require.Equal(t, c.open, opened)
-			require.Positive(t, gate.Admissions().Refused)
+			require.Positive(t, gate.Stats().Refused)
 		}
 	})
 }

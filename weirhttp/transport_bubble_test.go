@@ -153,7 +153,7 @@ func TestWaitingCallersOverARealStack(t *testing.T) {
 		for i, at := range served {
 			require.Equal(t, time.Duration(i)*100*time.Millisecond, at.Sub(served[0]))
 		}
-		done := gate.Admissions()
+		done := gate.Stats()
 		require.Equal(t, int64(30), done.Allowed+done.Waited+done.Refused+done.Cancelled)
 		require.Equal(t, int64(len(served)), gate.Breaker().Counts().Successes)
 		require.Zero(t, gate.Breaker().Counts().Failures)
