@@ -23,10 +23,10 @@ func BenchmarkClientUnary(b *testing.B) {
 	cc := connect(b, network{target: "passthrough:///nowhere"}, nil)
 	invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
 	for name, gates := range map[string]gateFunc{
-		"one":        weirgrpc.One(weir.New("g", weir.Config{})),
-		"limited":    weirgrpc.One(weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9)})),
+		"one":        weirgrpc.ForAll(weir.New("g", weir.Config{})),
+		"limited":    weirgrpc.ForAll(weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9)})),
 		"per method": gatePerMethod("g", weir.Config{}),
-		"refused":    weirgrpc.One(shut),
+		"refused":    weirgrpc.ForAll(shut),
 	} {
 		b.Run(name, func(b *testing.B) {
 			client, ctx := newClient(gates), context.Background()

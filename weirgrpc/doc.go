@@ -34,7 +34,7 @@
 //
 // # Gate functions and key functions
 //
-// A gate function returns the gate of a call, or nil for a call without a gate. [Per] and [One]
+// A gate function returns the gate of a call, or nil for a call without a gate. [Per] and [ForAll]
 // return gate functions, and any func(context.Context, Call) *weir.Gate is one. A gate function is
 // called for each call, from any number of goroutines, and must not block. For metrics and alert
 // rules use the group or gate behind it.

@@ -113,7 +113,7 @@ func ExampleServerConfig() {
 			}
 			return weirgrpc.DefaultClassify(err)
 		},
-	}, weirgrpc.Guard(weirgrpc.One(gate)))
+	}, weirgrpc.Guard(weirgrpc.ForAll(gate)))
 
 	late := func(context.Context, any) (any, error) { return nil, status.Error(codes.DeadlineExceeded, "") }
 	_, _ = shop.Unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/shop.Stock/Get"}, late)
@@ -193,7 +193,7 @@ func ExampleShed() {
 func ExampleRefusedError() {
 	gate := weir.New("stock", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{}))
+	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{}))
 	defer conn.Close()
 
 	_, err := grpc_health_v1.NewHealthClient(conn).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
@@ -215,7 +215,7 @@ func ExampleLogRefusedCalls() {
 	}})
 	gate := weir.New("stock", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{
+	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{
 		OnRefusal: weirgrpc.LogRefusedCalls(slog.New(plain)),
 	}))
 	defer conn.Close()

@@ -31,7 +31,7 @@ func TestInterceptorsStartAgainWithEachClock(t *testing.T) {
 	}
 	cc := connect(t, inMemory(), nil)
 	client := func() *weirgrpc.Client {
-		return weirgrpc.NewClient(weirgrpc.One(weir.New("client", weir.Config{})), weirgrpc.ClientConfig{})
+		return weirgrpc.NewClient(weirgrpc.ForAll(weir.New("client", weir.Config{})), weirgrpc.ClientConfig{})
 	}
 	unary, streams := client(), client()
 	served := func(rule weirgrpc.Rule) func(context.Context) error {
@@ -69,7 +69,7 @@ func TestInterceptorsStartAgainWithEachClock(t *testing.T) {
 			}
 			return err
 		},
-		"guard":   served(weirgrpc.Guard(weirgrpc.One(weir.New("server", weir.Config{})))),
+		"guard":   served(weirgrpc.Guard(weirgrpc.ForAll(weir.New("server", weir.Config{})))),
 		"limit":   served(weirgrpc.Limit(limiter.NewTokenBucket(bucket))),
 		"shed":    shed,
 		"limitBy": served(weirgrpc.LimitBy(keys, func(context.Context, weirgrpc.Call) string { return "key" })),

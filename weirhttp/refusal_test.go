@@ -47,7 +47,7 @@ func TestClientThatLeavesIsNotReportedAsRefused(t *testing.T) {
 				_ = gate.Run(t.Context(), func(context.Context) error { time.Sleep(time.Hour); return nil })
 			}()
 			synctest.Wait()
-			return weirhttp.Guard(weirhttp.One(gate), weirhttp.GuardConfig{OnRefusal: f})
+			return weirhttp.Guard(weirhttp.ForAll(gate), weirhttp.GuardConfig{OnRefusal: f})
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -134,7 +134,7 @@ func TestWaitingCallersOverARealStack(t *testing.T) {
 	}, func(t *testing.T, base http.RoundTripper) {
 		served = nil
 		gate := weir.New("g", weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: 2 * time.Second})
-		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: base})}
+		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: base})}
 		var callers sync.WaitGroup
 		for i := range 30 {
 			callers.Go(func() {
