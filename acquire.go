@@ -248,7 +248,7 @@ func (g *setup) tryToken(a *attempt) bool {
 func (g *setup) tryRemote(a *attempt) (passed bool, err error) {
 	if g.inFlight != nil && g.maxWait <= 0 && inBound.IsFull(g.inFlight) {
 		g.countRefused()
-		return false, g.refuseSlot()
+		return false, g.refuseSlot(a.ctx)
 	}
 	r, granted, err := remote.Take(a.ctx, g.remote, 1)
 	a.now = g.now()

@@ -118,12 +118,12 @@ func ExampleParts() {
 	// true
 }
 
-func ExampleGate_Admissions() {
+func ExampleGate_Stats() {
 	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour)})
 	for range 3 {
 		_ = g.Run(context.Background(), func(context.Context) error { return nil })
 	}
-	counts := g.Admissions()
+	counts := g.Stats()
 	fmt.Println(counts.Allowed, counts.Refused)
 	// Output: 1 2
 }

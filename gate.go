@@ -250,7 +250,7 @@ func (g *Gate) Explain() string {
 }
 
 // Totals returns the counts of all calls since the breaker was made. Refused counts the calls that
-// the breaker refused; see Admissions for the calls that a limit refused.
+// the breaker refused; see Stats for the calls that a limit refused.
 func (g *Gate) Totals() window.Totals { return g.breaker.Totals() }
 
 // minRetryAfter is the shortest time that RetryAfter returns for a refusal.

@@ -50,7 +50,7 @@ func TestGateLimitsCalls(t *testing.T) {
 		require.NoError(t, g.Run(bg(), succeed))
 		require.NotSame(t, err, g.Run(bg(), succeed))
 		require.Equal(t, window.Counts{Successes: 3}, g.Breaker().Counts(), "the breaker does not count calls that the limiter refuses")
-		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 3}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 3}, g.Stats())
 	})
 }
 
@@ -131,7 +131,7 @@ func TestTokenIsRefundedIfTheBreakerOpensMeanwhile(t *testing.T) {
 	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: l})
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 	require.Equal(t, 5, l.Take(0).Remaining)
-	require.Zero(t, g.Admissions())
+	require.Zero(t, g.Stats())
 }
 
 func TestGateWithoutALimit(t *testing.T) {
@@ -140,7 +140,7 @@ func TestGateWithoutALimit(t *testing.T) {
 	for range 10_000 {
 		require.NoError(t, g.Run(bg(), succeed))
 	}
-	require.Zero(t, g.Admissions())
+	require.Zero(t, g.Stats())
 	for s := range g.Observe {
 		require.False(t, strings.HasPrefix(s.Instrument.Name, "weir.limiter"), s.Instrument.Name)
 	}
@@ -154,7 +154,7 @@ func TestAllowAndRecord(t *testing.T) {
 	require.True(t, permit.Done(ctx, errDown))
 	_, err = g.Allow(ctx)
 	require.ErrorIs(t, err, breaker.ErrOpen)
-	require.EqualValues(t, 1, g.Admissions().Allowed, "an open breaker spends no token")
+	require.EqualValues(t, 1, g.Stats().Allowed, "an open breaker spends no token")
 	cancel()
 	_, err = g.Allow(ctx)
 	require.Equal(t, context.Canceled, err)
@@ -186,7 +186,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 		"limited, DoOr":  func() { _, _ = weir.DoOr(ctx, limited, value, instead) },
 		"open":           func() { _ = down.Run(ctx, succeed) },
 		"open, Do":       func() { _, _ = weir.Do(ctx, down, value) },
-		"what it counts": func() { _, _ = free.Totals(), free.Admissions() },
+		"what it counts": func() { _, _ = free.Totals(), free.Stats() },
 	} {
 		require.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}
@@ -224,7 +224,7 @@ func TestDoneContextTakesNothing(t *testing.T) {
 	cancel()
 	require.Equal(t, context.Canceled, g.Run(ctx, succeed))
 	require.Equal(t, 3, g.Limiter().Take(0).Remaining)
-	require.Zero(t, g.Admissions())
+	require.Zero(t, g.Stats())
 	require.Zero(t, g.Totals())
 }
 
@@ -616,7 +616,7 @@ func useEverything(g *guarded) {
 			permit.Record(bg(), nil, breaker.Ignored)
 			refund()
 		}
-		_, _, _ = gate.Admissions(), gate.Explain(), gate.Totals()
+		_, _, _ = gate.Stats(), gate.Explain(), gate.Totals()
 		_, _, _, _ = gate.Totals(), gate.Tripped(), gate.Limiter(), gate.Name()
 		gate.Observe(func(*stat.Series, float64) bool { return true })
 		gate.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
@@ -625,7 +625,7 @@ func useEverything(g *guarded) {
 		_ = gate.Run(bg(), succeed) // refused
 		_ = gate.Reconfigure(g.config)
 	}
-	_, _, _ = g.group.Admissions(), g.group.Busiest(3), g.group.Len()
+	_, _, _ = g.group.Stats(), g.group.Busiest(3), g.group.Len()
 	g.group.Observe(func(*stat.Series, float64) bool { return true })
 	g.group.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 	for range g.group.All() {

@@ -286,12 +286,12 @@ func (g *Group[K]) Forget(key K) bool {
 	return known
 }
 
-// Admissions returns how many calls of all keys their limits have allowed and refused: see
-// [Gate.Admissions].
-func (g *Group[K]) Admissions() limiter.Stats { return g.admissions.calls.Stats() }
+// Stats returns how many calls of all keys their limits have allowed and refused: see
+// [Gate.Stats].
+func (g *Group[K]) Stats() limiter.Stats { return g.admissions.calls.Stats() }
 
 // Busiest returns up to n of the keys that limits have refused most often, with the most refused
-// key first. Refusals by a hold count too, as in Admissions. Refusals by breakers do not count. The
+// key first. Refusals by a hold count too, as in Stats. Refusals by breakers do not count. The
 // counting costs nothing for allowed calls. See [limiter.BusyKey] for the bounds of the counts.
 func (g *Group[K]) Busiest(n int) []limiter.BusyKey {
 	var keys []limiter.BusyKey

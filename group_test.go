@@ -51,8 +51,8 @@ func TestGatesOfAKeyShareState(t *testing.T) {
 		require.Equal(t, "hosts", kept.Name())
 		require.Equal(t, 2, g.Len())
 		require.ElementsMatch(t, []string{"a", "b"}, slices.Collect(maps.Keys(maps.Collect(g.All()))))
-		require.Equal(t, limiter.Stats{Allowed: 5, Refused: 2}, g.Admissions())
-		require.Equal(t, g.Admissions(), kept.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 5, Refused: 2}, g.Stats())
+		require.Equal(t, g.Stats(), kept.Stats())
 	})
 }
 
@@ -90,7 +90,7 @@ func TestFloodOfKeysIsBounded(t *testing.T) {
 		require.ErrorIs(t, g.Get("bad").Run(t.Context(), succeed), breaker.ErrOpen, "the key is not evicted")
 		require.Equal(t, buckets < keys, strings.Count(log.String(), "group=hosts buckets=1000") == 1)
 		have := min(buckets, 1+keys)
-		require.InDelta(t, have, g.Admissions().Allowed, 2, "one of each bucket")
+		require.InDelta(t, have, g.Stats().Allowed, 2, "one of each bucket")
 		lines, remembered := 0, 0.0
 		for s, v := range g.Observe {
 			lines++
@@ -119,7 +119,7 @@ func TestManyKeysAreNotRefusedForRoom(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 			}
-			require.Zero(t, g.Admissions().Refused)
+			require.Zero(t, g.Stats().Refused)
 			if maxKeys == 0 {
 				require.Equal(t, tenants, g.Len())
 			}
@@ -324,7 +324,7 @@ func TestEachKeyHasItsOwnSlots(t *testing.T) {
 			return nil
 		}))
 		require.Zero(t, callsInFlight(g))
-		require.Equal(t, limiter.Stats{Allowed: 2, Refused: 1}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 2, Refused: 1}, g.Stats())
 	})
 }
 

@@ -155,8 +155,8 @@ func TestCallWaitsForTheEndOfAHold(t *testing.T) {
 			err := g.Run(t.Context(), succeed)
 			require.Equal(t, 4*time.Second, time.Since(began), "the hold is longer than MaxWait, so the call is refused at once")
 			require.ErrorContains(t, err, "the service asked to wait: MaxWait is 10s, retry after 20s")
-			require.EqualValues(t, 1, g.Admissions().Waited)
-			require.Zero(t, g.Admissions().Waiting)
+			require.EqualValues(t, 1, g.Stats().Waited)
+			require.Zero(t, g.Stats().Waiting)
 		})
 	}
 }
@@ -182,7 +182,7 @@ func TestCallStopsWaitingForAHoldEarly(t *testing.T) {
 			began := time.Now()
 			require.ErrorIs(t, g.Run(ctx, succeed), c.err, name)
 			require.LessOrEqual(t, time.Since(began), c.latest, name)
-			require.Zero(t, g.Admissions().Waiting)
+			require.Zero(t, g.Stats().Waiting)
 		})
 	}
 }
@@ -220,7 +220,7 @@ func TestHeldCallSpendsNeitherTokenNorProbeSlot(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		require.NoError(t, g.Run(t.Context(), succeed), "the probe slot is free")
-		require.EqualValues(t, 5, g.Admissions().Refused)
+		require.EqualValues(t, 5, g.Stats().Refused)
 	})
 }
 
@@ -236,7 +236,7 @@ func TestHeldCallsAreCounted(t *testing.T) {
 		for range 3 {
 			require.Error(t, shows.gate.Run(t.Context(), succeed))
 		}
-		require.Equal(t, limiter.Stats{Refused: 3}, shows.gate.Admissions())
+		require.Equal(t, limiter.Stats{Refused: 3}, shows.gate.Stats())
 		after, _ := readMetrics(shows.source)
 		require.InDelta(t, 3, after["weir.limiter.requests"], 0)
 		require.Zero(t, shows.gate.Totals().Refused, "the breaker has refused no call")

@@ -66,7 +66,7 @@ func TestACallThatCannotSucceedInTimeIsRefused(t *testing.T) {
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Second, weir.RetryAfter(err))
 		require.Equal(t, before, g.Totals(), "the breaker counts nothing")
-		require.Zero(t, g.Admissions())
+		require.Zero(t, g.Stats())
 		metrics, _ := readMetrics(g)
 		require.Equal(t, 1.0, metrics["weir.gate.hopeless_calls"], "%v", metrics)
 
@@ -242,7 +242,7 @@ func TestATestCallMayWait(t *testing.T) {
 		require.NoError(t, err)
 		time.AfterFunc(5*time.Millisecond, func() { permit.Record(bg(), nil, breaker.Success) })
 		makeTestCall(t, g)
-		require.Equal(t, int64(1), g.Admissions().Waited)
+		require.Equal(t, int64(1), g.Stats().Waited)
 	})
 }
 
@@ -366,7 +366,7 @@ func TestCallsWithDeadlinesLoseNothing(t *testing.T) {
 	require.Equal(t, float64(hopeless), metrics["weir.gate.hopeless_calls"])
 	require.Zero(t, metrics["weir.inflight.call.active"], "every slot was given back")
 	require.Equal(t, called, g.Totals().Successes+g.Totals().Failures+g.Totals().Ignored)
-	require.Equal(t, called, g.Admissions().Allowed+g.Admissions().Waited)
+	require.Equal(t, called, g.Stats().Allowed+g.Stats().Waited)
 }
 
 // Callers whose deadlines are too short do not open the breaker of a gate that they share with

@@ -135,13 +135,13 @@ func TestACallWithoutASlotIsRefusedAndHasTakenNothing(t *testing.T) {
 				continue
 			}
 			require.NoError(t, g.Run(bg(), func(context.Context) error {
-				before, counted := availableTokens(g), g.Admissions()
+				before, counted := availableTokens(g), g.Stats()
 				for form, call := range callForms {
 					err := call(bg(), g, func(context.Context) error { t.Errorf("%s, %s: the call was made", kind, form); return nil })
 					requireFull(t, err, kind)
 				}
 				require.InDelta(t, before, availableTokens(g), 0.5, "%s: the token is given back", kind)
-				now := g.Admissions()
+				now := g.Stats()
 				require.Equal(t, counted.Refused+int64(len(callForms)), now.Refused, kind)
 				require.Equal(t, counted.Allowed, now.Allowed, kind)
 				return nil
@@ -234,7 +234,7 @@ func TestABreakerThatOpensMeanwhileReturnsTheSlot(t *testing.T) {
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 	require.Zero(t, callsInFlight(g))
 	require.Equal(t, 2, bucket.Take(0).Remaining)
-	require.Zero(t, g.Admissions().Allowed)
+	require.Zero(t, g.Stats().Allowed)
 }
 
 // An open breaker refuses a call before slots are checked.
@@ -246,7 +246,7 @@ func TestAnOpenBreakerRefusesBeforeTheSlots(t *testing.T) {
 			require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 			return nil
 		}))
-		require.Zero(t, g.Admissions().Refused)
+		require.Zero(t, g.Stats().Refused)
 	})
 }
 
@@ -265,7 +265,7 @@ func TestSlotsInShadowMode(t *testing.T) {
 				return nil
 			}))
 			require.Zero(t, slots.InFlight())
-			require.EqualValues(t, 3, g.Admissions().Allowed)
+			require.EqualValues(t, 3, g.Stats().Allowed)
 		}
 	}
 	require.EqualValues(t, 8, slots.Stats().Shadowed)
@@ -341,7 +341,7 @@ func TestWaitersGetSlotsInOrderOfArrival(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, []int{0, 1, 2, 3, 4}, order)
 		require.Equal(t, 5*time.Second, time.Since(began))
-		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 5}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 5}, g.Stats())
 	})
 }
 
@@ -360,7 +360,7 @@ func TestMaxWaitIsOneBudgetForTokenAndSlot(t *testing.T) {
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, `inflight limiter "g" had no slot within 6s (limit 1, MaxWait 10s)`)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "the token is given back")
-		require.Equal(t, limiter.Stats{Allowed: 1, Refused: 1}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Refused: 1}, g.Stats())
 		close(hold)
 		synctest.Wait()
 		require.Zero(t, callsInFlight(g))
@@ -436,7 +436,7 @@ func TestAWaitForASlotEndsAtTheDeadline(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(began))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, weir.ErrRefused)
-		require.EqualValues(t, 1, g.Admissions().Refused)
+		require.EqualValues(t, 1, g.Stats().Refused)
 	})
 }
 
@@ -928,9 +928,9 @@ func TestTheSlotIsFreeWhenTheBreakerChanges(t *testing.T) {
 		"DoResult": func(g *weir.Gate) {
 			_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { return 503, nil }, byStatus)
 		},
-		"Record": allow(func(p *weir.Permit) { p.Record(bg(), nil, breaker.Failure) }),
-		"Done":   allow(func(p *weir.Permit) { p.Done(bg(), errDown) }),
-		"DoneAs": allow(func(p *weir.Permit) { p.Record(bg(), errDown, breaker.Failure) }),
+		"Record":          allow(func(p *weir.Permit) { p.Record(bg(), nil, breaker.Failure) }),
+		"Done":            allow(func(p *weir.Permit) { p.Done(bg(), errDown) }),
+		"Record an error": allow(func(p *weir.Permit) { p.Record(bg(), errDown, breaker.Failure) }),
 	} {
 		withBothBounds(t, func(t *testing.T, c weir.Config) {
 			var g *weir.Gate
@@ -956,4 +956,27 @@ func TestAPanicOfACallWithASlotIsShownAsOne(t *testing.T) {
 	}
 	require.Equal(t, kinds["no slot"], kinds["a slot"])
 	require.Contains(t, kinds["a slot"], "panic")
+}
+
+// The caller of the context decides the place in a queue that gates share.
+func TestACallWaitsAsTheCallerOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1})
+		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), InFlight: slots, MaxWait: time.Hour})
+		held, err := slots.TryAcquire(t.Context())
+		require.NoError(t, err)
+		call := func(p inflight.Priority) <-chan error {
+			answer := make(chan error, 1)
+			go func() {
+				ctx := inflight.WithCaller(t.Context(), inflight.Caller{Priority: p})
+				answer <- g.Run(ctx, func(context.Context) error { return nil })
+			}()
+			synctest.Wait()
+			return answer
+		}
+		report, payment := call(inflight.Background), call(inflight.Critical)
+		require.ErrorIs(t, <-report, inflight.ErrFull)
+		held.Done(t.Context(), nil)
+		require.NoError(t, <-payment)
+	})
 }

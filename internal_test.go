@@ -153,7 +153,7 @@ func TestACallThatBeginsToWaitAfterAChangeUsesTheNewConfig(t *testing.T) {
 				require.Equal(t, c.took, time.Since(start))
 				require.Equal(t, c.made, err == nil)
 				require.Empty(t, g.waits.all)
-				require.Zero(t, g.Admissions().Waiting)
+				require.Zero(t, g.Stats().Waiting)
 			})
 		})
 	}

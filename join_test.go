@@ -89,7 +89,7 @@ func TestCallTakesATokenOfLimiterAndRemote(t *testing.T) {
 	j := join(0)
 	require.NoError(t, j.Run(bg(), succeed))
 	require.Equal(t, [2]int{4, 2}, j.left())
-	require.Equal(t, limiter.Stats{Allowed: 1}, j.Admissions())
+	require.Equal(t, limiter.Stats{Allowed: 1}, j.Stats())
 }
 
 func TestRefusalOfARemoteTakesNoToken(t *testing.T) {
@@ -102,7 +102,7 @@ func TestRefusalOfARemoteTakesNoToken(t *testing.T) {
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		require.InDelta(t, 20, weir.RetryAfter(err).Seconds(), 1)
 		require.Equal(t, [2]int{2, 0}, j.left())
-		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, j.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, j.Stats())
 		require.EqualValues(t, 3, j.Breaker().Counts().Calls())
 		values, _ := readMetrics(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1)}))
 		require.Contains(t, values, "weir.limiter.requests")
@@ -125,7 +125,7 @@ func TestErrorOfARemoteIsNeitherRefusalNorFailure(t *testing.T) {
 		require.ErrorIs(t, err, errUnreachable)
 		require.Equal(t, [2]int{5, 3}, j.left())
 		require.Zero(t, j.Totals())
-		require.Zero(t, j.Admissions())
+		require.Zero(t, j.Stats())
 	}
 }
 
@@ -145,7 +145,7 @@ func TestRefusalInsideARemoteIsNotARefusalOfTheGate(t *testing.T) {
 			require.NotErrorIs(t, err, weir.ErrRefused, name)
 			require.NotErrorIs(t, err, breaker.ErrOpen, name)
 		}
-		require.Zero(t, j.Admissions())
+		require.Zero(t, j.Stats())
 	}
 }
 
@@ -175,7 +175,7 @@ func TestTokensAreRefundedIfAHoldBeginsDuringTheRemoteCall(t *testing.T) {
 		j.remote.during = func() { j.Hold(time.Hour) }
 		err := j.Run(bg(), succeed)
 		require.ErrorIs(t, err, limiter.ErrLimited)
-		require.Equal(t, limiter.Stats{Refused: 1}, j.Admissions())
+		require.Equal(t, limiter.Stats{Refused: 1}, j.Stats())
 		require.Equal(t, heldFor(t, j.Gate, time.Hour), weir.RetryAfter(err))
 		require.Equal(t, 3, j.left()[1])
 	})
@@ -238,7 +238,7 @@ func TestCallCancelledDuringTheRemoteCallIsCounted(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg())
 	j.remote.during = cancel
 	require.ErrorIs(t, j.Run(ctx, succeed), context.Canceled)
-	require.Equal(t, limiter.Stats{Cancelled: 1}, j.Admissions())
+	require.Equal(t, limiter.Stats{Cancelled: 1}, j.Stats())
 	require.Equal(t, [2]int{5, 3}, j.left())
 }
 
@@ -262,12 +262,12 @@ func TestMaxWaitCoversLimiterAndRemote(t *testing.T) {
 			require.Equal(t, c.ok, err == nil, "%v", err)
 			if c.ok {
 				require.Equal(t, c.waits, time.Since(began))
-				require.Equal(t, limiter.Stats{Allowed: 3, Waited: 1}, j.Admissions())
+				require.Equal(t, limiter.Stats{Allowed: 3, Waited: 1}, j.Stats())
 				return
 			}
 			require.ErrorIs(t, err, limiter.ErrLimited)
 			require.LessOrEqual(t, time.Since(began), c.maxWait)
-			require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, j.Admissions())
+			require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, j.Stats())
 			time.Sleep(time.Minute)
 			require.Equal(t, [2]int{5, 3}, j.left())
 		})

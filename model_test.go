@@ -339,7 +339,7 @@ func (m *gateModel) gatesAreSane() error {
 		if n := callsInFlight(g); n > running+m.operations || n < -1 {
 			return fmt.Errorf("%d calls in flight, of which %d were begun", n, running)
 		}
-		if w := g.Admissions().Waiting; w < 0 {
+		if w := g.Stats().Waiting; w < 0 {
 			return fmt.Errorf("%d calls wait", w)
 		}
 	}
@@ -562,7 +562,7 @@ func (m *gateModel) checkEnd() {
 		if key > 0 && m.group != nil {
 			continue // the counts are those of all keys
 		}
-		s, observed := g.Admissions(), readGate(g)
+		s, observed := g.Stats(), readGate(g)
 		require.Zero(m.T, s.Waiting)
 		got = books{got.allowed + s.Allowed + s.Waited, got.limited + s.Refused, got.cancelled + s.Cancelled}
 		if len(observed) > 1 { // otherwise there is no limit now
@@ -840,7 +840,7 @@ func (r *reconfigureTest) requireNothingLost(t *testing.T) {
 	require.Positive(t, r.refused)
 	require.Positive(t, r.made)
 	require.Equal(t, r.made, r.gate.Totals().Successes)
-	stats := r.gate.Admissions()
+	stats := r.gate.Stats()
 	require.Equal(t, r.refused, stats.Refused)
 	require.Equal(t, r.cancelled, stats.Cancelled)
 	require.Zero(t, stats.Waiting)

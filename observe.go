@@ -164,11 +164,11 @@ func (a *admissions) observeHeld(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-// Admissions returns how many calls the gate's limits have allowed and refused. Refused includes
+// Stats returns how many calls the gate's limits have allowed and refused. Refused includes
 // the calls that a hold has refused. Shadowed and Near are 0. Without a limit, only the calls that
 // a hold has refused are counted. For a gate of a [Group] the counts are those of all gates of the
 // group.
-func (g *Gate) Admissions() limiter.Stats {
+func (g *Gate) Stats() limiter.Stats {
 	s := g.admissions.calls.Stats()
 	s.Allowed += g.gotSlotAtOnce()
 	return s

@@ -137,8 +137,8 @@ func TestEveryCallHasOneOutcome(t *testing.T) {
 	recorded := total.Calls() + metricOf(g.Breaker(), "weir.breaker.late_results")
 	require.Equal(t, made, recorded)
 	require.Equal(t, c.open.Load(), total.Refused)
-	require.Equal(t, c.limited.Load(), g.Admissions().Refused)
-	require.Equal(t, recorded, g.Admissions().Allowed)
+	require.Equal(t, c.limited.Load(), g.Stats().Refused)
+	require.Equal(t, recorded, g.Stats().Allowed)
 }
 
 func TestObserveYieldsBreakerAndLimiterMetrics(t *testing.T) {
@@ -179,10 +179,10 @@ func TestObserveYieldsWaitingCallsAndWaits(t *testing.T) {
 		}
 		wg.Go(func() { _ = g.Run(ctx, succeed) })
 		synctest.Wait()
-		require.Equal(t, limiter.Stats{Allowed: 1, Waiting: 3}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Waiting: 3}, g.Stats())
 		leave()
 		wg.Wait()
-		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Cancelled: 1}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Cancelled: 1}, g.Stats())
 		shown := 0
 		for s, h := range g.Histograms {
 			shown++
@@ -331,7 +331,7 @@ func TestLimiterCountsACallWaitingForARemoteOnce(t *testing.T) {
 				require.Equal(t, int64(1), got.Allowed)
 				require.Zero(t, got.Waited)
 				require.Zero(t, got.Refused)
-				require.Equal(t, limiter.Stats{Waited: 1}, g.Admissions())
+				require.Equal(t, limiter.Stats{Waited: 1}, g.Stats())
 			})
 		})
 	}
@@ -399,7 +399,7 @@ func TestBusiestCountsTheRefusalsOfAllLimitsOfAKey(t *testing.T) {
 			{Limiter: "hosts", Key: "a", AtLeast: 2, AtMost: 2}, {Limiter: "hosts", Key: "b", AtLeast: 1, AtMost: 1},
 		}, g.Busiest(9))
 		require.Len(t, g.Busiest(1), 1)
-		require.Equal(t, int64(3), g.Admissions().Refused)
+		require.Equal(t, int64(3), g.Stats().Refused)
 	})
 }
 

@@ -347,12 +347,12 @@ func (g *setup) waitForSlot(ctx context.Context, last time.Time, wait func(conte
 	}
 }
 
-func (g *setup) refuseSlot() error {
+func (g *setup) refuseSlot(ctx context.Context) error {
 	l := g.setupOfKey().inFlight
 	if l == nil { // since Reconfigure
 		l = g.inFlight
 	}
-	err := inBound.Refuse(l, g.name)
+	err := inBound.Refuse(ctx, l, g.name)
 	if full, ok := errors.AsType[*inflight.FullError](err); ok && g.lacksRoom() {
 		e := *full
 		e.Name = g.nameOfBound(full.Name)

@@ -152,7 +152,7 @@ func TestAnAdaptiveBoundDoesNotLearnFromCallsThatBeganBeforeIt(t *testing.T) {
 			go func() { _ = g.Run(bg(), answersAfter(5*time.Second)) }()
 		}
 		time.Sleep(10 * time.Second)
-		require.Positive(t, g.Admissions().Refused)
+		require.Positive(t, g.Stats().Refused)
 	})
 }
 
@@ -169,7 +169,7 @@ func TestABoundThatIsRemovedAndAddedAgainCountsCallsInFlight(t *testing.T) {
 	endSecond()
 	n, _ = occupySlots(t, g, 10)
 	require.Equal(t, 5, n)
-	require.EqualValues(t, 10, g.Admissions().Allowed)
+	require.EqualValues(t, 10, g.Stats().Allowed)
 }
 
 func TestReconfigureKeepsTheStateOfTheBreaker(t *testing.T) {
@@ -334,7 +334,7 @@ func TestCallsThatWaitContinueWithTheNewConfig(t *testing.T) {
 				permit, err := g.Allow(bg()) // takes the token or the slot
 				require.NoError(t, err)
 				wait := startWaiting(g, 3)
-				require.EqualValues(t, 3, g.Admissions().Waiting)
+				require.EqualValues(t, 3, g.Stats().Waiting)
 				time.Sleep(500 * ms)
 				require.NoError(t, g.Reconfigure(c.after))
 				took, made := wait()
@@ -342,7 +342,7 @@ func TestCallsThatWaitContinueWithTheNewConfig(t *testing.T) {
 				for i := range took {
 					require.InDelta(t, c.took[i].Seconds(), took[i].Seconds(), 1e-6, "call %d", i)
 				}
-				require.Zero(t, g.Admissions().Waiting)
+				require.Zero(t, g.Stats().Waiting)
 				permit.Record(bg(), nil, breaker.Success)
 			})
 		})
@@ -363,7 +363,7 @@ func TestACallNeverWaitsLongerThanTheSmallestMaxWait(t *testing.T) {
 		took, made := wait()
 		require.Zero(t, made)
 		require.Equal(t, []time.Duration{2 * time.Second}, took)
-		require.EqualValues(t, 1, g.Admissions().Refused)
+		require.EqualValues(t, 1, g.Stats().Refused)
 	})
 }
 
@@ -417,12 +417,12 @@ func TestACancelledCallLeavesAfterReconfigure(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, g.Reconfigure(weir.Config{Rate: limiter.Per(1, time.Hour), MaxConcurrent: 1, MaxWait: time.Hour}))
 		synctest.Wait()
-		require.EqualValues(t, 1, g.Admissions().Waiting)
+		require.EqualValues(t, 1, g.Stats().Waiting)
 		cancel()
 		all.Wait()
 		permit.Record(bg(), nil, breaker.Success)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "it gave the token back")
-		require.Equal(t, limiter.Stats{Allowed: 1, Cancelled: 1}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Cancelled: 1}, g.Stats())
 	})
 }
 
@@ -445,14 +445,14 @@ func TestGroupReconfigureChangesPresentAndFutureGates(t *testing.T) {
 			}
 			require.ErrorIs(t, gate.Run(bg(), succeed), breaker.ErrOpen)
 		}
-		require.Positive(t, g.Admissions().Waited)
+		require.Positive(t, g.Stats().Waited)
 		waits := int64(0)
 		for s, h := range g.Histograms {
 			if s.Instrument.Name == "weir.limiter.wait.duration" {
 				waits = h.Count()
 			}
 		}
-		require.Equal(t, g.Admissions().Waited, waits)
+		require.Equal(t, g.Stats().Waited, waits)
 	})
 }
 
@@ -611,7 +611,7 @@ func TestCallsThatWaitAtAKeyFollowReconfigure(t *testing.T) {
 			time.AfterFunc(time.Second, func() { require.NoError(t, g.ReconfigureGates(c.to)) })
 			require.ErrorIs(t, gate.Run(bg(), succeed), c.want)
 			require.InDelta(t, c.took, time.Since(began), float64(time.Second), "%+v", c.to)
-			require.Zero(t, g.Admissions().Waiting)
+			require.Zero(t, g.Stats().Waiting)
 		}
 	})
 }

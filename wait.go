@@ -20,7 +20,7 @@ func (g *setup) refuse(a *attempt, at stage) error {
 	case holdStage:
 		return g.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: a.held}, nil)
 	case slotStage:
-		return g.refuseSlot()
+		return g.refuseSlot(a.ctx)
 	default: // the limiter or the remote has refused
 	}
 	e := limiter.LimitedError{Name: g.name, Reason: limiter.NoTokens, Limit: a.refused.Limit}

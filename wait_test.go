@@ -54,7 +54,7 @@ func TestCallsWaitUpToMaxWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(bg())
 		time.AfterFunc(10*time.Millisecond, cancel)
 		require.ErrorIs(t, g.Run(ctx, succeed), context.Canceled)
-		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Refused: 2, Cancelled: 1}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Refused: 2, Cancelled: 1}, g.Stats())
 
 		hurried, stop := context.WithTimeout(bg(), time.Millisecond)
 		defer stop()
@@ -90,7 +90,7 @@ func TestWaitingCallsAreRefusedWhenTheBreakerOpens(t *testing.T) {
 		require.Equal(t, int64(50), refused.Load())
 		require.Equal(t, 500*time.Millisecond, time.Since(start), "all are refused at once")
 		require.Equal(t, int64(50), g.Totals().Refused)
-		require.Equal(t, limiter.Stats{Allowed: 20}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 20}, g.Stats())
 		time.Sleep(500 * time.Millisecond)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "they took no token")
 	})
@@ -109,7 +109,7 @@ func TestWaitingCallIsRefusedEvenIfTheBreakerClosesAgain(t *testing.T) {
 		synctest.Wait()
 		require.ErrorIs(t, err, breaker.ErrOpen)
 		require.EqualValues(t, 1, g.Totals().Refused)
-		require.Zero(t, g.Admissions().Waiting)
+		require.Zero(t, g.Stats().Waiting)
 	})
 }
 
@@ -123,7 +123,7 @@ func TestCallsWaitPerKey(t *testing.T) {
 		}
 		wg.Wait()
 		require.Equal(t, 2*time.Second, time.Since(began))
-		require.Equal(t, limiter.Stats{Allowed: 2, Waited: 2}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 2, Waited: 2}, g.Stats())
 
 		g.Get("b").Hold(10 * time.Second)
 		require.ErrorIs(t, g.Get("b").Run(t.Context(), succeed), limiter.ErrLimited, "the wait would be longer than MaxWait")
@@ -148,7 +148,7 @@ func TestWaitingCallIsRefusedByTheNextBreakerOfItsKey(t *testing.T) {
 		require.Equal(t, 2*time.Minute, time.Since(began))
 		require.ErrorIs(t, errors.Join(errs[:]...), breaker.ErrOpen)
 		require.True(t, errs[0] == nil || errs[1] == nil)
-		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 1}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 1}, g.Stats())
 	})
 }
 
@@ -161,7 +161,7 @@ func TestWaitingCallContinuesWhenItsKeyIsForgotten(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { g.Forget("a") })
 		require.NoError(t, g.Get("a").Run(bg(), succeed))
 		require.Equal(t, time.Minute, time.Since(began))
-		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 1}, g.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 1, Waited: 1}, g.Stats())
 	})
 }
 
@@ -426,7 +426,7 @@ func TestACallThatGivesUpLateGivesNothingBack(t *testing.T) {
 		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: log, InFlight: slots, MaxWait: time.Second})
 		busy := make([]inflight.Slot, 10)
 		for i := range busy {
-			busy[i], _ = slots.TryAcquire()
+			busy[i], _ = slots.TryAcquire(t.Context())
 		}
 		var mu sync.Mutex
 		began := 0
@@ -637,7 +637,7 @@ func TestAKeyWhoseCallsHaveWaitedIsEvicted(t *testing.T) {
 				require.NoError(t, g.Get(key).Run(t.Context(), succeed))
 			}
 		}
-		require.EqualValues(t, 4, g.Admissions().Waited)
+		require.EqualValues(t, 4, g.Stats().Waited)
 		time.Sleep(10 * time.Minute)
 		require.NoError(t, g.Get("c").Run(t.Context(), succeed))
 		known := map[string]bool{}
@@ -660,7 +660,7 @@ func TestACallThatWaitsAllocatesLittle(t *testing.T) {
 			}
 		})
 		require.LessOrEqual(t, allocs, 4.0)
-		require.EqualValues(t, 101, g.Admissions().Waited)
+		require.EqualValues(t, 101, g.Stats().Waited)
 	})
 }
 
@@ -748,7 +748,7 @@ func TestARemoteThatPanicsLeavesNothingBehind(t *testing.T) {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	g := weir.Join("g", weir.Parts{Breaker: hosts.Get("a"), Limiter: bucket, Remote: panickingRemote{}, MaxWait: time.Second})
 	require.PanicsWithValue(t, "remote", func() { _ = g.Run(t.Context(), succeed) })
-	require.Zero(t, g.Admissions().Waiting)
+	require.Zero(t, g.Stats().Waiting)
 	require.Equal(t, 1, bucket.Take(0).Remaining, "the token is back")
 	hosts.Get("b") // evicts a, which is idle
 	for key := range hosts.All() {
@@ -814,7 +814,7 @@ func TestMaxWaitBoundsTheWaitOfAUsersLimiter(t *testing.T) {
 					defer cancel()
 					err = g.Run(ctx, succeed)
 					require.ErrorIs(t, err, context.DeadlineExceeded, "the deadline of the caller comes first")
-					require.Equal(t, limiter.Stats{Allowed: 1, Refused: 1}, withoutDeadline(g.Admissions(), late))
+					require.Equal(t, limiter.Stats{Allowed: 1, Refused: 1}, withoutDeadline(g.Stats(), late))
 
 					time.Sleep(6*time.Second - time.Since(began))
 					require.NoError(t, g.Run(t.Context(), succeed))

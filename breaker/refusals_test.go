@@ -20,7 +20,7 @@ import (
 func TestARefusalIsIgnoredHoweverItIsReturned(t *testing.T) {
 	open := breaker.New("inner", breaker.Config{Force: breaker.ForcedOpen})
 	for _, refusal := range []error{
-		sentinel.ErrRefused, breaker.ErrOpen, throttle.ErrRefused, limiter.ErrLimited, limiter.ErrQueueFull,
+		sentinel.ErrRefused, breaker.ErrOpen, throttle.ErrRefused, limiter.ErrLimited,
 		open.Run(bg(), succeed), &limiter.LimitedError{},
 	} {
 		for _, err := range []error{refusal, fmt.Errorf("wrapped: %w", refusal), fmt.Errorf("%w: %w", errDown, refusal)} {

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/fleet/redisson"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/window"
 )
 
@@ -101,7 +102,7 @@ func useAllFeatures(t *testing.T, c redis.UniversalClient, servers []*redistest.
 		return err
 	}
 	for name, limit := range tenPerSecond {
-		b := newLimiter(link, name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+		b := newLimiter(link, name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
 		if err := useLimiter(t.Context(), b, name == "log"); err != nil {
 			return err
 		}

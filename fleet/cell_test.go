@@ -62,7 +62,7 @@ func TestCellUsesTheModuleIfThereIsOne(t *testing.T) {
 		"cl.throttle": integerReply(0, 16, 15, -1, 2),
 		"evalsha":     integerReply(0, 0, 0, 4, 0),
 	})
-	throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout}), "cell", seedLimit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+	throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout}), "cell", seedLimit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
 	ask := func(n int) rediscell.Reply {
 		r, err := rediscell.Throttle(t.Context(), throttle, "user:42", n)
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/rediscell"
+	"github.com/weir-go/weir/limiter"
 )
 
 // A server that could not say during Connect whether it has redis-cell is asked again.
@@ -18,7 +19,7 @@ func TestTheModuleIsFoundWhenTheServerAnswersAgain(t *testing.T) {
 		l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 200 * ms})
 		f.setReply("command", "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n")
 		f.commands()
-		throttle := newLimiter(l, "cell", seedLimit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+		throttle := newLimiter(l, "cell", seedLimit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
 		// finds the module; the script still decides
 		_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1)
 		require.NoError(t, err, name)

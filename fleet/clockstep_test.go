@@ -71,8 +71,8 @@ func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
 func TestNodesOfDifferentBurstsTakeNoMoreThanTheLargest(t *testing.T) {
 	l := connect(t)
 	for name, rate := range map[string]limiter.Rate{"whole": limiter.Per(100, time.Hour), "parts": limiter.Per(100, time.Hour+1)} {
-		large := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 100}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
-		small := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+		large := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 100}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
+		small := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
 		allowed := 0
 		for range 50 {
 			for _, b := range []*fleet.Limiter{large, small} {

@@ -49,11 +49,11 @@ type Config struct {
 	// them. Default limiter.RefuseNew, which refuses until Redis is asked again.
 	Overflow limiter.Overflow
 	// MaxWaiters is the maximum number of callers that may wait for one key at the same time.
-	// Another caller gets limiter.ErrQueueFull. Default no bound.
+	// Another caller is refused. Default no bound.
 	MaxWaiters int
 
 	// MaxDenied is the maximum number of keys whose refusals are remembered, at 200 bytes each plus
-	// the key. Off remembers none. Default 10,000.
+	// the key. limiter.Off remembers none. Default 10,000.
 	//
 	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for
 	// 10s at most. Requests for fewer tokens still ask Redis. A refusal is therefore only repeated
@@ -77,9 +77,6 @@ type Config struct {
 	// secrets, and keeps their texts. Otherwise it returns hashes of them. Default false.
 	ShowKeys bool
 }
-
-// Off turns off what is on by default.
-const Off = -1
 
 const (
 	maxLimits = 10
@@ -148,7 +145,7 @@ func (c Config) Validate() error {
 	if c.MaxWaiters < 0 {
 		fault("MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters)
 	}
-	if c.MaxDenied < Off || c.MaxDenied > math.MaxInt32 {
+	if c.MaxDenied < limiter.Off || c.MaxDenied > math.MaxInt32 {
 		fault("MaxDenied is %d, must lie between 1 and %d (or be 0 for the default, or Off)", c.MaxDenied, math.MaxInt32)
 	}
 	if c.MaxLease != 0 && (c.MaxLease < 2 || c.MaxLease > maxLease) {

@@ -81,7 +81,7 @@ func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 	for name, limit := range tenPerSecond {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newLimiter(l, "corrupt "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+			b := newLimiter(l, "corrupt "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
 			random := rand.New(rand.NewPCG(7, 9))
 			foreign := 0
 			for range rounds {

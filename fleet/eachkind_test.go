@@ -148,7 +148,7 @@ func TestEvictedKeyIsAsUnused(t *testing.T) {
 // Scenario L57. Ten per second, a hundred per minute and a thousand per hour, in one round trip.
 func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	s := redistest.Start(t)
-	all := newLimiters(connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout}), "api", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
+	all := newLimiters(connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout}), "api", fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off},
 		fleet.SlidingLog{Limit: 10, Window: time.Second}, fleet.SlidingWindow{Limit: 100, Window: time.Minute}, fleet.FixedWindow{Limit: 1000, Window: time.Hour})
 	calls := func() int { c := s.Calls(); return c["evalsha"] + c["eval"] }
 	_, err := all.Take(t.Context(), "user", 0)

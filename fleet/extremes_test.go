@@ -50,8 +50,8 @@ func TestNoNumberOfTokensIsTooLarge(t *testing.T) {
 	l := connect(t)
 	for name, limits := range limitsOfEachKind {
 		for lease, c := range map[string]fleet.Config{
-			"plain": {OnOutage: fleet.FailError, MaxDenied: fleet.Off}, "remembered": {OnOutage: fleet.FailError},
-			"leased": {OnOutage: fleet.FailError, MaxDenied: fleet.Off, MaxLease: 10}, "leased and remembered": {OnOutage: fleet.FailError, MaxLease: 1_000_000},
+			"plain": {OnOutage: fleet.FailError, MaxDenied: limiter.Off}, "remembered": {OnOutage: fleet.FailError},
+			"leased": {OnOutage: fleet.FailError, MaxDenied: limiter.Off, MaxLease: 10}, "leased and remembered": {OnOutage: fleet.FailError, MaxLease: 1_000_000},
 		} {
 			t.Run(name+", "+lease, func(t *testing.T) {
 				t.Parallel()

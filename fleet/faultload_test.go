@@ -101,7 +101,7 @@ func newFaultLoad(t *testing.T, client redis.UniversalClient, timeout time.Durat
 		}},
 	})
 	for _, policy := range []fleet.OnOutage{fleet.FailOpen, fleet.FailClosed, fleet.FailLocal, fleet.FailError} {
-		c := fleet.Config{OnOutage: policy, MaxDenied: fleet.Off}
+		c := fleet.Config{OnOutage: policy, MaxDenied: limiter.Off}
 		if policy == fleet.FailLocal {
 			c.Share = faultShare
 		}

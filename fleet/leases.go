@@ -20,7 +20,7 @@ const (
 // newDenied returns a cache of refusals, or nil if it is off.
 func newDenied(c Config) *deny.Cache {
 	switch c.MaxDenied {
-	case Off:
+	case limiter.Off:
 		return nil
 	case 0:
 		c.MaxDenied = defaultMaxDenied

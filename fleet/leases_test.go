@@ -118,7 +118,7 @@ func TestARefusalIsRepeatedAfterRedisHasLostTheKey(t *testing.T) {
 func TestNoRefusalIsRememberedWithMaxDeniedOff(t *testing.T) {
 	l, key := connect(t), newKey()
 	hourly := fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}
-	here := newLimiter(l, "gone", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+	here := newLimiter(l, "gone", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
 	there := newLimiter(l, "gone", hourly, errorOnOutage) // as another process would have it
 	requireTake(t, taken, there.Take, key, 1)
 	requireTake(t, refused, here.Take, key, 1)
@@ -256,7 +256,7 @@ func TestValidateMaxDeniedAndMaxLease(t *testing.T) {
 		test.config.Link, test.config.Limits = l, []fleet.Limit{hourlyBucket}
 		t.Run(test.want, func(t *testing.T) { require.EqualError(t, test.config.Validate(), test.want) })
 	}
-	require.NoError(t, fleet.Config{Link: l, Limits: []fleet.Limit{hourlyBucket}, OnOutage: fleet.FailOpen, MaxDenied: fleet.Off, MaxLease: 2}.Validate())
+	require.NoError(t, fleet.Config{Link: l, Limits: []fleet.Limit{hourlyBucket}, OnOutage: fleet.FailOpen, MaxDenied: limiter.Off, MaxLease: 2}.Validate())
 }
 
 func TestLeasesOfAnIdleProcessReturn(t *testing.T) {

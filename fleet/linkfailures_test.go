@@ -16,6 +16,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/internal/testenv"
+	"github.com/weir-go/weir/limiter"
 )
 
 // replyLoser is a hook that drops the first reply that at least the given number of callers wait
@@ -125,7 +126,7 @@ func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 	t.Parallel()
 	f := newFakeServer(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	l := connectTo(t, f.client(), fleet.LinkConfig{})
-	b := tenPerSecondTaker(l, "window", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
+	b := tenPerSecondTaker(l, "window", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: limiter.Off})
 	take := func() string {
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
 )
 
 var numberPattern = regexp.MustCompile(`\d+`)
@@ -19,7 +20,7 @@ func TestAValueOfMoreThan30KilobytesIsForeign(t *testing.T) {
 		if name == "log" {
 			continue // has an entry for each token
 		}
-		b, key := newLimiter(l, "long "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off}), newKey()
+		b, key := newLimiter(l, "long "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off}), newKey()
 		_, err := b.Take(t.Context(), key, 1)
 		require.NoError(t, err)
 		held := b.StateKeys(key)[0]
@@ -33,7 +34,7 @@ func TestAValueOfMoreThan30KilobytesIsForeign(t *testing.T) {
 			require.ErrorIs(t, err, fleet.ErrForeign, "%s: %s", name, value)
 		}
 	}
-	b, key := newLimiter(l, "parts", tenPerSecond["sliding"], fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off}), newKey()
+	b, key := newLimiter(l, "parts", tenPerSecond["sliding"], fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off}), newKey()
 	for size, foreign := range map[int]bool{29_999: false, 30_003: true} {
 		parts := "w100000" + strings.Repeat(" 1:0", size/4-1)
 		require.Len(t, parts, size)

@@ -30,7 +30,7 @@ func TestBoundOfFailLocal(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
 			l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: 50 * ms})
-			b := newLimiter(l, "bound", test.kind, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxDenied: fleet.Off})
+			b := newLimiter(l, "bound", test.kind, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxDenied: limiter.Off})
 			var allowed []time.Time
 			began := time.Now()
 			tick := time.NewTicker(200 * time.Microsecond)

@@ -17,7 +17,7 @@ func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 	l := connect(t)
 	for name, limit := range tenPerSecond {
 		t.Run(name, func(t *testing.T) {
-			b := newLimiter(l, "late "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+			b := newLimiter(l, "late "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
 			take := func(at time.Duration, n int) int {
 				r, err := b.TakeAt(t.Context(), testStart.Add(at), "user", n)
 				require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestRefundedTokensReturnToWhereTheyCameFrom(t *testing.T) {
 				p := redistest.NewProxy(t, sharedServer().Addr())
 				l := linkWithin(t, &redis.Options{Addr: p.Addr()}, longTimeout)
 				c := policy
-				c.MaxDenied = fleet.Off
+				c.MaxDenied = limiter.Off
 				b := newLimiter(l, newKey(), kind, c)
 				reserve := func(from string, n int) *fleet.Reservation {
 					var r *fleet.Reservation

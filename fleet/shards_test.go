@@ -134,7 +134,7 @@ func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.Await()
 			l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: timeout})
-			b := countingTaker(l, "shards-"+name, fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
+			b := countingTaker(l, "shards-"+name, fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: limiter.Off})
 			var load shardLoad
 			ctx, stop := context.WithCancel(t.Context())
 			var g sync.WaitGroup
@@ -198,7 +198,7 @@ func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	t.Parallel()
 	c := stoppableCluster(t)
 	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: longTimeout, Prefix: keyPrefix(t)})
-	all := threeKeyTaker(l, "moving", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+	all := threeKeyTaker(l, "moving", fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
 	slot := c.Slot(keyPrefix(t) + "moving:{hot}")
 	from, to := c.Nodes[c.Home(slot)], c.Nodes[(c.Home(slot)+1)%3]
 	var granted atomic.Int64
@@ -251,7 +251,7 @@ func TestEachServerOfARingHasABreakerOfItsOwn(t *testing.T) {
 	})
 	t.Cleanup(func() { _ = ring.Close() })
 	l := connectTo(t, ring, fleet.LinkConfig{Timeout: time.Second})
-	b := countingTaker(l, "ring", fleet.Config{OnOutage: fleet.FailClosed, MaxDenied: fleet.Off})
+	b := countingTaker(l, "ring", fleet.Config{OnOutage: fleet.FailClosed, MaxDenied: limiter.Off})
 	ill.Pause()
 	defer ill.Continue()
 	for i := range 100 {
@@ -303,7 +303,7 @@ func TestKeysOnTheServersOfARing(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, ring.Close()) }()
 	b := newLimiter(connectTo(t, ring, fleet.LinkConfig{Timeout: longTimeout}), "divided",
-		fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+		fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
 	const keys, each, callers = 20, 10, 64
 	var allowed [keys]atomic.Int64
 	var g sync.WaitGroup

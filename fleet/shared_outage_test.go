@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/limiter"
 )
 
 // splitKey returns a key that is, or is not, on the server of the limit for all keys.
@@ -61,7 +62,7 @@ func TestPolicyDecidesOnlyAboutTheUnavailableSharedLimit(t *testing.T) {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
 			two := newTwoServers(t, "stand-in", time.Second)
-			c := fleet.Config{OnOutage: policy, MaxDenied: fleet.Off}
+			c := fleet.Config{OnOutage: policy, MaxDenied: limiter.Off}
 			if policy == fleet.FailLocal {
 				c.Share = 0.5
 			}
@@ -103,7 +104,7 @@ func TestPolicyDecidesOnlyAboutTheUnavailableSharedLimit(t *testing.T) {
 func TestTheSharedLimitHoldsWhileTheKeysOwnServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	two := newTwoServers(t, "held", time.Second)
-	b := newLimiters(two.link, "held", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 6, Window: time.Hour},
+	b := newLimiters(two.link, "held", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: limiter.Off}, fleet.FixedWindow{Limit: 6, Window: time.Hour},
 		fleet.Shared{Limit: fleet.SlidingLog{Limit: 4, Window: time.Hour}})
 	two.other.Kill()
 	granted := 0

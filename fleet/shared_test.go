@@ -72,7 +72,7 @@ func TestSharedLimitsHoldUnderLoad(t *testing.T) {
 	for name, link := range sharedLinks(t) {
 		t.Run(name, func(t *testing.T) {
 			const year = 24 * 365 * time.Hour
-			b := newLimiters(link, "load", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
+			b := newLimiters(link, "load", fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off},
 				fleet.TokenBucket{Rate: limiter.Per(1, year), Burst: each},
 				fleet.Shared{By: tenantOf, Limit: fleet.SlidingLog{Limit: tenants, Window: year}},
 				fleet.Shared{Limit: fleet.FixedWindow{Limit: everybody, Window: year}})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/limiter"
 )
 
 // beforeSend is a hook that calls a function before a command is sent.
@@ -36,7 +37,7 @@ func (d beforeSend) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 	t.Parallel()
 	two := newTwoServers(t, "between", 2*time.Second)
-	b := newLimiters(two.link, "between", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
+	b := newLimiters(two.link, "between", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: limiter.Off}, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
 		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
 	all, err := two.ring.GetShardClientForKey(keyPrefix(t) + "between:{%}")
 	require.NoError(t, err)

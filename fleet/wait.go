@@ -23,7 +23,7 @@ import (
 //
 //   - The deadline of ctx comes before the tokens: the error matches context.DeadlineExceeded.
 //   - n is more than the limit: the error's RetryAfter is limiter.Never.
-//   - MaxWaiters callers are waiting: the error matches limiter.ErrQueueFull.
+//   - MaxWaiters callers are waiting: the error's Reason is limiter.QueueFull.
 //
 // If ctx ends while waiting, Wait returns its error. While Redis is unavailable the policy decides;
 // with FailClosed, Wait goes on until Redis is back. Other errors are those of Take.

@@ -441,7 +441,7 @@ func TestOnlySomeCallsAreTimed(t *testing.T) {
 			if i%100 == 0 {
 				time.Sleep(ms)
 			}
-			slot, _ := l.TryAcquire()
+			slot, _ := l.TryAcquire(t.Context())
 			if i >= 50_000 && slot.start != untimed {
 				timed++
 			}

@@ -22,7 +22,7 @@ func makeHangingCalls(l *inflight.Limiter, calls int, result func(context.Contex
 	var wg sync.WaitGroup
 	for range calls {
 		time.Sleep(10 * time.Millisecond)
-		slot, ok := l.TryAcquire()
+		slot, ok := tryAcquire(l)
 		if !ok {
 			continue
 		}
@@ -41,7 +41,7 @@ func makeHangingCalls(l *inflight.Limiter, calls int, result func(context.Contex
 // makeFastCalls makes calls of 20 ms, one after the other.
 func makeFastCalls(l *inflight.Limiter, calls int) {
 	for range calls {
-		if slot, ok := l.TryAcquire(); ok {
+		if slot, ok := tryAcquire(l); ok {
 			time.Sleep(20 * time.Millisecond)
 			slot.Done(context.Background(), nil)
 		}
@@ -66,7 +66,7 @@ func TestAdaptiveLearnsNothingFromIgnoredCalls(t *testing.T) {
 			l := inflight.New(inflight.Config{Adaptive: true})
 			makeFastCalls(l, 100)
 			for range 1000 {
-				slot, ok := l.TryAcquire()
+				slot, ok := tryAcquire(l)
 				require.True(t, ok, name)
 				ctx, cancel := context.WithCancel(t.Context())
 				time.Sleep(length)
@@ -84,10 +84,10 @@ func TestAdaptiveLearnsNothingFromIgnoredCalls(t *testing.T) {
 func TestAdaptiveNeverExceedsLimit(t *testing.T) {
 	l := inflight.New(inflight.Config{Adaptive: true, Limit: 3})
 	for range 3 {
-		_, ok := l.TryAcquire()
+		_, ok := tryAcquire(l)
 		require.True(t, ok)
 	}
-	_, ok := l.TryAcquire()
+	_, ok := tryAcquire(l)
 	require.False(t, ok)
 	require.Equal(t, 3, l.Limit())
 	require.EqualError(t, inflight.Config{Adaptive: true, Limit: -1}.Validate(), "inflight: Limit is -1, must be between 1 and 1000000")
@@ -98,7 +98,7 @@ func TestSetLimitOfAnAdaptiveLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Adaptive: true, Limit: 3})
 		for range 3 {
-			_, ok := l.TryAcquire()
+			_, ok := tryAcquire(l)
 			require.True(t, ok)
 		}
 		var served atomic.Int64
@@ -143,7 +143,7 @@ func TestSetLimitLowersALimitThatBoundsCalls(t *testing.T) {
 		defer wg.Wait()
 		for range 1000 { // 1,000 calls per second, which take a hundred times as long as usual
 			wg.Go(func() {
-				if slot, ok := l.TryAcquire(); ok {
+				if slot, ok := tryAcquire(l); ok {
 					time.Sleep(2 * time.Second)
 					slot.Done(t.Context(), nil)
 				}
@@ -151,7 +151,7 @@ func TestSetLimitLowersALimitThatBoundsCalls(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		bound := l.Limit()
-		_, ok := l.TryAcquire()
+		_, ok := tryAcquire(l)
 		require.False(t, ok, "calls are bounded at %d", bound)
 		require.Greater(t, bound, 10)
 		require.NoError(t, l.SetLimit(10))
@@ -220,7 +220,7 @@ func TestAdaptiveStorm(t *testing.T) {
 func TestAdaptiveAllocatesNothing(t *testing.T) {
 	l := inflight.New(inflight.Config{Adaptive: true})
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		slot, _ := l.TryAcquire()
+		slot, _ := tryAcquire(l)
 		slot.Done(t.Context(), nil)
 	}))
 }
@@ -229,7 +229,7 @@ func BenchmarkAdaptive(b *testing.B) {
 	for name, c := range map[string]inflight.Config{"fixed": {Limit: 1000}, "adaptive": {Adaptive: true}} {
 		l := inflight.New(c)
 		call := func() {
-			slot, _ := l.TryAcquire()
+			slot, _ := tryAcquire(l)
 			slot.Done(b.Context(), nil)
 		}
 		b.Run(name, func(b *testing.B) {

@@ -77,7 +77,7 @@ func TestAdaptiveRefusesNothingWhileStreamsAreOpen(t *testing.T) {
 			defer stop()
 			for range streams {
 				require.Zero(t, makeCalls(t, l, 100, 200*ms, func(*rand.Rand) time.Duration { return 10 * ms }))
-				slot, ok := l.TryAcquire()
+				slot, ok := tryAcquire(l)
 				require.True(t, ok)
 				all.Go(func() {
 					<-ctx.Done()
@@ -99,7 +99,7 @@ func TestAdaptiveBoundsTheCallsBesideAnsweredStreams(t *testing.T) {
 		for i := range slots {
 			makeFastCalls(l, 2)
 			var ok bool
-			slots[i], ok = l.TryAcquire()
+			slots[i], ok = tryAcquire(l)
 			require.True(t, ok)
 			time.Sleep(20 * ms)
 			slots[i].Answered(t.Context())
@@ -118,7 +118,7 @@ func TestAdaptiveBoundsTheCallsBesideAnsweredStreams(t *testing.T) {
 		}
 		require.Zero(t, l.InFlight())
 		new(inflight.Slot).Answered(t.Context())
-		new(inflight.Slot).DoneAs(t.Context(), window.Success)
+		new(inflight.Slot).Record(t.Context(), window.Success)
 	})
 }
 
@@ -132,14 +132,14 @@ func TestAdaptiveLearnsFromTheWordOfTheService(t *testing.T) {
 		var all sync.WaitGroup
 		for range 5000 {
 			time.Sleep(10 * ms)
-			slot, ok := l.TryAcquire()
+			slot, ok := tryAcquire(l)
 			if !ok {
 				continue
 			}
 			if inService.Add(1) > 10 {
 				inService.Add(-1)
 				words.Add(1)
-				slot.DoneAs(t.Context(), window.Overloaded)
+				slot.Record(t.Context(), window.Overloaded)
 				continue
 			}
 			all.Go(func() {

@@ -192,7 +192,7 @@ func (s *randomCalls) try(ctx context.Context, r *rand.Rand, most int) {
 	if r.IntN(4) == 0 {
 		time.AfterFunc(time.Duration(r.IntN(100))*time.Microsecond, cancel)
 	}
-	slot, err := s.limiter.AcquireFor(ctx, inflight.Caller{Priority: inflight.Priority(r.IntN(4) - 2), Tenant: "ab"[:r.IntN(3)]})
+	slot, err := s.limiter.Acquire(inflight.WithCaller(ctx, inflight.Caller{Priority: inflight.Priority(r.IntN(4) - 2), Tenant: "ab"[:r.IntN(3)]}))
 	switch {
 	case err == nil:
 		s.call(ctx, r, most)
@@ -247,6 +247,6 @@ func TestStormOfAnAdaptiveLimitWithAQueue(t *testing.T) {
 	require.Equal(t, s.refused.Load(), stats.Refused)
 	require.LessOrEqual(t, stats.Cancelled, s.cancelled.Load())
 	require.Equal(t, int64(callers*calls), s.served.Load()+s.refused.Load()+s.cancelled.Load())
-	_, ok := s.limiter.TryAcquire()
+	_, ok := tryAcquire(s.limiter)
 	require.True(t, ok, "no waiter is left that would keep callers out")
 }

@@ -21,15 +21,15 @@ func useAll(ctx context.Context, l *inflight.Limiter, c inflight.Config) {
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
 	_, _ = l.Acquire(gone)
-	_, _ = l.AcquireFor(gone, inflight.Caller{Tenant: "inner"})
+	_, _ = l.Acquire(inflight.WithCaller(gone, inflight.Caller{Tenant: "inner"}))
 	_ = l.Run(gone, func(context.Context) error { return nil })
-	if slot, ok := l.TryAcquire(); ok {
+	if slot, ok := tryAcquire(l); ok {
 		slot.Done(ctx, nil)
 	}
-	if slot, err := l.TryAcquireFor(inflight.Caller{Tenant: "inner"}); err == nil {
+	if slot, err := l.TryAcquire(inflight.WithCaller(context.Background(), inflight.Caller{Tenant: "inner"})); err == nil {
 		slot.Done(ctx, nil)
 	}
-	_, _, _, _, _, _ = l.InFlight(), l.Limit(), l.Queue(), l.Name(), l.Stats(), l.Waits()
+	_, _, _, _, _ = l.InFlight(), l.Limit(), l.Queue(), l.Name(), l.Stats()
 	l.Observe(func(*stat.Series, float64) bool { return true })
 	l.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 }
@@ -53,18 +53,18 @@ func TestCallbacksMayUseTheLimiter(t *testing.T) {
 			return 1
 		}
 		l = inflight.New(c)
-		slot, ok := l.TryAcquire()
+		slot, ok := tryAcquire(l)
 		require.True(t, ok)
 		var all sync.WaitGroup
 		for _, tenant := range []string{"a", "b", "a", "c"} { // the queue has room for two
 			all.Go(func() {
-				if slot, err := l.AcquireFor(t.Context(), inflight.Caller{Tenant: tenant}); err == nil {
+				if slot, err := l.Acquire(inflight.WithCaller(t.Context(), inflight.Caller{Tenant: tenant})); err == nil {
 					slot.Done(t.Context(), nil)
 				}
 			})
 			synctest.Wait()
 		}
-		_, err := l.TryAcquireFor(inflight.Caller{Tenant: "d"})
+		_, err := l.TryAcquire(inflight.WithCaller(t.Context(), inflight.Caller{Tenant: "d"}))
 		require.ErrorIs(t, err, inflight.ErrFull)
 		require.NoError(t, l.Reconfigure(c))
 		weighed := calls.Load()
@@ -87,11 +87,11 @@ func TestASlowTenantWeightDelaysNoOtherCaller(t *testing.T) {
 			}
 			return 1
 		}}})
-		held, _ := l.TryAcquire()
+		held, _ := tryAcquire(l)
 		var all sync.WaitGroup
 		acquire := func(tenant string) {
 			all.Go(func() {
-				slot, err := l.AcquireFor(t.Context(), inflight.Caller{Tenant: tenant})
+				slot, err := l.Acquire(inflight.WithCaller(t.Context(), inflight.Caller{Tenant: tenant}))
 				require.NoError(t, err)
 				slot.Done(t.Context(), nil)
 			})
@@ -100,7 +100,7 @@ func TestASlowTenantWeightDelaysNoOtherCaller(t *testing.T) {
 		began := time.Now()
 		acquire("slow")
 		acquire("quick")
-		_, err := l.TryAcquireFor(inflight.Caller{Tenant: "quick"})
+		_, err := l.TryAcquire(inflight.WithCaller(t.Context(), inflight.Caller{Tenant: "quick"}))
 		require.ErrorIs(t, err, inflight.ErrFull)
 		require.NoError(t, l.SetLimit(2))
 		held.Done(t.Context(), nil)

@@ -28,7 +28,7 @@ func TestAClockThatGoesBackEndsAnOverload(t *testing.T) {
 	l := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: 5 * ms}})
 	for range 3 {
 		synctest.Test(t, func(t *testing.T) {
-			held, ok := l.TryAcquire()
+			held, ok := tryAcquire(l)
 			require.True(t, ok)
 			waited, until := waitWithoutSlot(t, l)
 			require.Equal(t, 100*ms, waited, "the Interval, because the queue is not overloaded")
@@ -78,7 +78,7 @@ func TestAnAdaptiveLimitStartsAgainWithEachClock(t *testing.T) {
 			// the service hangs, and the calls are bounded until the bubble ends
 			require.Positive(t, manyCalls(t, l, 20, 500, 5*time.Second, context.DeadlineExceeded))
 			for range 1000 {
-				if slot, ok := l.TryAcquire(); ok {
+				if slot, ok := tryAcquire(l); ok {
 					hung = append(hung, &slot)
 				}
 				time.Sleep(10 * time.Millisecond)
@@ -88,7 +88,7 @@ func TestAnAdaptiveLimitStartsAgainWithEachClock(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			passed := 0
 			for range 50 {
-				if slot, ok := l.TryAcquire(); ok {
+				if slot, ok := tryAcquire(l); ok {
 					passed++
 					slot.Done(t.Context(), nil)
 				}
@@ -134,7 +134,7 @@ func manyCalls(t *testing.T, l *inflight.Limiter, n, times int, took time.Durati
 	for range times {
 		for range n {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			slot, ok := l.TryAcquire()
+			slot, ok := tryAcquire(l)
 			if !ok {
 				refused++
 				cancel()

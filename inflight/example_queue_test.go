@@ -13,11 +13,11 @@ import (
 // A full queue keeps the callers that matter most: a payment takes the place of a report.
 func ExampleCaller() {
 	l := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1, Name: "database"})
-	slot, _ := l.TryAcquire()
+	slot, _ := l.TryAcquire(context.Background())
 	ask := func(c inflight.Caller) <-chan error {
 		answer := make(chan error, 1)
 		go func() {
-			slot, err := l.AcquireFor(context.Background(), c)
+			slot, err := l.Acquire(inflight.WithCaller(context.Background(), c))
 			answer <- err
 			slot.Done(context.Background(), err)
 		}()
@@ -48,7 +48,7 @@ func ExampleQueue() {
 			return 1
 		},
 	}})
-	slot, err := l.AcquireFor(context.Background(), inflight.Caller{Tenant: "large"})
+	slot, err := l.Acquire(inflight.WithCaller(context.Background(), inflight.Caller{Tenant: "large"}))
 	fmt.Println(err, l.InFlight(), l.Queue().Target)
 	slot.Done(context.Background(), nil)
 	// Output: <nil> 1 20ms

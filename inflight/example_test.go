@@ -12,8 +12,8 @@ import (
 func Example() {
 	reports := inflight.New(inflight.Config{Limit: 1})
 	ctx := context.Background()
-	err := reports.Run(ctx, func(context.Context) error {
-		if _, ok := reports.TryAcquire(); !ok {
+	err := reports.Run(ctx, func(ctx context.Context) error {
+		if _, err := reports.TryAcquire(ctx); err != nil {
 			fmt.Println("busy")
 		}
 		return nil
@@ -44,7 +44,7 @@ func ExampleLimiter() {
 func ExampleSlot() {
 	reports := inflight.New(inflight.Config{Limit: 2})
 	ctx := context.Background()
-	if slot, ok := reports.TryAcquire(); ok {
+	if slot, err := reports.TryAcquire(ctx); err == nil {
 		slot.Done(ctx, nil)
 		slot.Done(ctx, nil) // does nothing
 	}
@@ -55,8 +55,8 @@ func ExampleSlot() {
 func ExampleConfig() {
 	reports := inflight.New(inflight.Config{Limit: 2})
 	for range 3 {
-		_, ok := reports.TryAcquire()
-		fmt.Println(ok)
+		_, err := reports.TryAcquire(context.Background())
+		fmt.Println(err == nil)
 	}
 	// Output:
 	// true
@@ -68,7 +68,7 @@ func ExampleConfig() {
 func ExampleLimiter_Stats() {
 	reports := inflight.New(inflight.Config{Limit: 1, Name: "reports", Shadow: true})
 	for range 3 {
-		reports.TryAcquire()
+		_, _ = reports.TryAcquire(context.Background())
 	}
 	stats := reports.Stats()
 	fmt.Println(stats.Allowed, stats.Shadowed, reports.InFlight())
@@ -78,7 +78,7 @@ func ExampleLimiter_Stats() {
 // Nothing may wait here, so the second call would end at the deadline.
 func ExampleFullError() {
 	reports := inflight.New(inflight.Config{Limit: 1, Name: "reports"})
-	reports.TryAcquire()
+	_, _ = reports.TryAcquire(context.Background())
 	ctx, cancel := context.WithTimeout(context.Background(), 1)
 	defer cancel()
 	<-ctx.Done()

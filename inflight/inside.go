@@ -74,7 +74,7 @@ func (i inside) Wait(ctx context.Context, l *Limiter, maxWait time.Duration) (st
 	if ok {
 		return start, held, nil
 	}
-	if held, err = l.wait(ctx, Caller{}, maxWait); held {
+	if held, err = l.wait(ctx, maxWait); held {
 		start = l.startTime()
 	}
 	return start, held, err
@@ -107,12 +107,12 @@ func (inside) End(ctx context.Context, l *Limiter, start time.Duration, o window
 }
 
 // Refuse counts a refused call and returns its error. The error has the given name if l has none.
-func (inside) Refuse(l *Limiter, name string) error {
+func (inside) Refuse(ctx context.Context, l *Limiter, name string) error {
 	l.statistics.count(refused)
 	if l.name != "" {
 		name = l.name
 	}
-	return l.newGateFullError(name, Caller{}, noSlot, waitLimit{})
+	return l.newGateFullError(name, callerOf(ctx), noSlot, waitLimit{})
 }
 
 // IsFull reports whether Occupy would refuse a call. An adaptive limit notices the attempt.

@@ -15,7 +15,7 @@ import (
 // [Queue] says otherwise, and no caller overtakes them. [New] makes limiters; the zero value is not
 // usable.
 //
-// All methods are safe for concurrent use. Only Acquire, AcquireFor and Run block.
+// All methods are safe for concurrent use. Only Acquire and Run block.
 type Limiter struct {
 	state      slots
 	limit      atomic.Uint32
@@ -42,7 +42,8 @@ func New(c Config) *Limiter {
 	return l
 }
 
-// Acquire waits for a slot. The caller calls Slot.Done when the call has ended.
+// Acquire waits for a slot. The caller calls Slot.Done when the call has ended. [WithCaller] gives
+// ctx the priority and the tenant of the caller, which decide its place in the queue: see [Queue].
 //
 // If ctx is done, Acquire returns its error. If the deadline of ctx passes during the wait, Acquire
 // returns a *[FullError] that matches context.DeadlineExceeded. If MaxWaiters callers wait already,
@@ -50,47 +51,30 @@ func New(c Config) *Limiter {
 // [Queue]. In shadow mode Acquire returns at once. If no slot is free, it then returns a slot that
 // is not counted.
 func (l *Limiter) Acquire(ctx context.Context) (slot Slot, err error) {
-	err = l.acquire(ctx, &slot, Caller{})
+	err = l.acquire(ctx, &slot)
 	return
 }
 
-// AcquireFor is like Acquire, but for a caller with a priority or a tenant, which decide its place
-// in the queue: see [Queue].
-func (l *Limiter) AcquireFor(ctx context.Context, c Caller) (slot Slot, err error) {
-	err = l.acquire(ctx, &slot, c)
-	return
-}
-
-func (l *Limiter) acquire(ctx context.Context, slot *Slot, c Caller) error {
+func (l *Limiter) acquire(ctx context.Context, slot *Slot) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if l.tryAcquire(slot) {
 		return nil
 	}
-	held, err := l.wait(ctx, c, forever)
+	held, err := l.wait(ctx, forever)
 	if held {
 		slot.limiter, slot.start = l, l.startTime()
 	}
 	return err
 }
 
-// TryAcquire is like Acquire but does not wait: if there is no slot, or a caller waits for one, ok
-// is false and the slot is the zero Slot. In shadow mode ok is always true.
-func (l *Limiter) TryAcquire() (slot Slot, ok bool) {
-	ok = l.tryAcquire(&slot)
-	if !ok {
+// TryAcquire is like Acquire but does not wait: if there is no slot, or a caller waits for one, it
+// returns a *[FullError]. The slot is the zero Slot if TryAcquire returns an error.
+func (l *Limiter) TryAcquire(ctx context.Context) (slot Slot, err error) {
+	if err = ctx.Err(); err == nil && !l.tryAcquire(&slot) {
 		l.statistics.count(refused)
-	}
-	return
-}
-
-// TryAcquireFor is like TryAcquire, but returns an error instead of a bool: a *[FullError] that
-// says when a slot is expected for a caller like c.
-func (l *Limiter) TryAcquireFor(c Caller) (slot Slot, err error) {
-	if !l.tryAcquire(&slot) {
-		l.statistics.count(refused)
-		err = l.newFullError(c, noSlot, waitLimit{})
+		err = l.newFullError(callerOf(ctx), noSlot, waitLimit{})
 	}
 	return
 }
@@ -141,7 +125,7 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 		panic("inflight: the function to call is nil")
 	}
 	var slot Slot
-	if err = l.acquire(ctx, &slot, Caller{}); err != nil {
+	if err = l.acquire(ctx, &slot); err != nil {
 		return err
 	}
 	returned := false

@@ -20,9 +20,9 @@ func TestLimiterBoundsCallsInFlight(t *testing.T) {
 	l := inflight.New(inflight.Config{Limit: 2})
 	first, err := l.Acquire(t.Context())
 	require.NoError(t, err)
-	second, ok := l.TryAcquire()
+	second, ok := tryAcquire(l)
 	require.True(t, ok)
-	none, ok := l.TryAcquire()
+	none, ok := tryAcquire(l)
 	require.False(t, ok)
 	require.Equal(t, 2, l.InFlight())
 	none.Done(t.Context(), nil)
@@ -38,7 +38,7 @@ func TestLimiterBoundsCallsInFlight(t *testing.T) {
 func TestAcquireServesInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 3})
-		held, _ := l.TryAcquire()
+		held, _ := tryAcquire(l)
 		began, order := time.Now(), make(chan string, 4)
 		call := func(ctx context.Context, who string) {
 			go func() {
@@ -62,7 +62,7 @@ func TestAcquireServesInOrderOfArrival(t *testing.T) {
 		leave()
 		require.Equal(t, "b gives up", <-order)
 		held.Done(t.Context(), nil)
-		_, ok := l.TryAcquire()
+		_, ok := tryAcquire(l)
 		require.False(t, ok, "no caller overtakes the waiters")
 		synctest.Wait()
 		require.Equal(t, []string{"a", "c"}, []string{<-order, <-order})
@@ -90,7 +90,7 @@ func TestAcquireGivesUp(t *testing.T) {
 		require.ErrorIs(t, err, inflight.ErrFull)
 		require.ErrorIs(t, err, sentinel.ErrRefused)
 		slot.Done(t.Context(), nil)
-		_, ok := l.TryAcquire()
+		_, ok := tryAcquire(l)
 		require.True(t, ok, "the waiter that gave up keeps no caller waiting")
 	})
 }
@@ -98,7 +98,7 @@ func TestAcquireGivesUp(t *testing.T) {
 func TestSetLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Limit: 1})
-		first, _ := l.TryAcquire()
+		first, _ := tryAcquire(l)
 		var flying atomic.Int64
 		for range 3 {
 			go func() {
@@ -198,7 +198,7 @@ func TestASlotIsAcquiredWithoutAllocating(t *testing.T) {
 		ctx := t.Context()
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			slot, _ := l.Acquire(ctx)
-			_, _ = l.TryAcquire()
+			_, _ = tryAcquire(l)
 			slot.Done(ctx, nil)
 		}), name)
 		require.Zero(t, testing.AllocsPerRun(100, func() { _ = l.Run(ctx, func(context.Context) error { return nil }) }), name)
@@ -207,4 +207,21 @@ func TestASlotIsAcquiredWithoutAllocating(t *testing.T) {
 			}
 		}), name)
 	}
+}
+
+func tryAcquire(l *inflight.Limiter) (slot inflight.Slot, ok bool) {
+	slot, err := l.TryAcquire(context.Background())
+	ok = err == nil
+	return
+}
+
+func TestACallWhoseContextIsDoneGetsNoSlot(t *testing.T) {
+	l := inflight.New(inflight.Config{Limit: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := l.Acquire(ctx)
+	require.Equal(t, context.Canceled, err)
+	_, err = l.TryAcquire(ctx)
+	require.Equal(t, context.Canceled, err)
+	require.Zero(t, l.InFlight())
 }

@@ -23,7 +23,7 @@ func heapInUse() int64 {
 // newUsedLimiter returns a limiter for whose slot a caller has waited.
 func newUsedLimiter(t *testing.T, c inflight.Config) *inflight.Limiter {
 	l := inflight.New(c)
-	held, _ := l.TryAcquire()
+	held, _ := tryAcquire(l)
 	got := make(chan struct{})
 	go func() {
 		slot, _ := l.Acquire(t.Context())
@@ -83,16 +83,15 @@ func measureWaiters(t *testing.T, n int, c inflight.Config, caller func(i int) i
 	l := inflight.New(c)
 	held := make([]inflight.Slot, c.Limit)
 	for i := range held {
-		held[i], _ = l.TryAcquire()
+		held[i], _ = tryAcquire(l)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	begin := make(chan struct{})
-	callers := make([]inflight.Caller, n)
 	for i := range n {
-		callers[i] = caller(i)
+		ctx := inflight.WithCaller(ctx, caller(i))
 		go func() {
 			<-begin
-			_, _ = l.AcquireFor(ctx, callers[i])
+			_, _ = l.Acquire(ctx)
 		}()
 	}
 	synctest.Wait()

@@ -1,6 +1,9 @@
 package inflight
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // Priority orders the callers that wait. All priorities get slots: see [Queue].
 type Priority int8
@@ -43,7 +46,7 @@ func (p *Priority) UnmarshalText(text []byte) error {
 	return fmt.Errorf("inflight: priority %q, must be one of %q", text, priorityNames)
 }
 
-// Caller describes the caller that asks for a slot.
+// Caller describes the caller that asks for a slot: see [WithCaller].
 type Caller struct {
 	// Priority decides how soon the caller gets a slot while others wait. Default Normal.
 	Priority Priority
@@ -55,4 +58,18 @@ type Caller struct {
 	// the other callers of their priority, but after all callers of a lower priority. Default
 	// false.
 	Retry bool
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context for calls of c. Every limiter that gets it, or a context derived
+// from it, takes c for the caller if the call has to wait or is refused. Without WithCaller the
+// caller is the zero Caller.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+func callerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
 }

@@ -14,7 +14,7 @@ import (
 // would wake the caller.
 func TestACallerThatJoinsWhenASlotIsFreeGetsIt(t *testing.T) {
 	l := New(Config{Limit: 1})
-	held, _ := l.TryAcquire()
+	held, _ := l.TryAcquire(t.Context())
 	_, _, ok := l.occupy()
 	require.False(t, ok)
 	held.Done(t.Context(), nil)
@@ -27,7 +27,7 @@ func TestACallerThatJoinsWhenASlotIsFreeGetsIt(t *testing.T) {
 // After the last waiter has left, callers get slots at once again.
 func TestAWaiterThatLeavesIsNotWaitedFor(t *testing.T) {
 	l := New(Config{Limit: 1})
-	_, _ = l.TryAcquire()
+	_, _ = l.TryAcquire(t.Context())
 	first, _ := l.join(Caller{})
 	last, _ := l.join(Caller{})
 	require.Equal(t, stillWaits, l.leave(first))
@@ -40,7 +40,7 @@ func TestAWaiterThatLeavesIsNotWaitedFor(t *testing.T) {
 // The slots whose calls were forgotten are free when a waiter gives up.
 func TestAWaiterThatLeavesFindsAbandonedSlots(t *testing.T) {
 	l := New(Config{Limit: 1})
-	_, _ = l.TryAcquire()
+	_, _ = l.TryAcquire(t.Context())
 	first, _ := l.join(Caller{})
 	last, _ := l.join(Caller{})
 	inside{}.Abandon(l)
@@ -56,7 +56,7 @@ func TestAWaitEnds(t *testing.T) {
 		bound := map[bool]string{true: "Target", false: "Interval"}[overloaded]
 		synctest.Test(t, func(t *testing.T) {
 			l := New(Config{Limit: 1, Queue: Queue{Target: 5 * ms}})
-			_, _ = l.TryAcquire()
+			_, _ = l.TryAcquire(t.Context())
 			l.queue.backlog = &backlog{config: l.Queue(), overloaded: overloaded}
 			began := time.Now()
 			_, err := l.Acquire(t.Context())
@@ -66,7 +66,7 @@ func TestAWaitEnds(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{Limit: 1})
-		_, _ = l.TryAcquire()
+		_, _ = l.TryAcquire(t.Context())
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
 		_, err := l.Acquire(ctx)

@@ -42,7 +42,7 @@ func newCallers(t *testing.T, c inflight.Config) *callers {
 // startCaller starts a caller.
 func (l *callers) startCaller(who string, c inflight.Caller) {
 	l.all.Go(func() {
-		slot, err := l.limiter.AcquireFor(l.t.Context(), c)
+		slot, err := l.limiter.Acquire(inflight.WithCaller(l.t.Context(), c))
 		if err != nil {
 			require.ErrorIs(l.t, err, inflight.ErrFull)
 			require.ErrorIs(l.t, err, sentinel.ErrRefused)
@@ -257,7 +257,7 @@ func TestStormOfPriorities(t *testing.T) {
 			for range 500 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(200))*time.Microsecond)
 				c := inflight.Caller{Priority: inflight.Priority(rand.IntN(4) - 2), Tenant: "abc"[:rand.IntN(4)], Retry: rand.IntN(2) == 0}
-				slot, err := l.AcquireFor(ctx, c)
+				slot, err := l.Acquire(inflight.WithCaller(ctx, c))
 				switch {
 				case err == nil:
 					served.Add(1)
@@ -282,6 +282,6 @@ func TestStormOfPriorities(t *testing.T) {
 	require.Zero(t, s.Waiting)
 	require.Equal(t, served.Load(), s.Allowed+s.Waited)
 	require.Equal(t, refused.Load(), s.Refused)
-	_, ok := l.TryAcquire()
+	_, ok := tryAcquire(l)
 	require.True(t, ok, "no waiter is left that would keep callers out")
 }

@@ -87,7 +87,7 @@ func randomStep(t *testing.T, r *rand.Rand, l *inflight.Limiter, o *slotOracle) 
 		}()
 		o.queued = append(o.queued, c)
 	case n < 5:
-		slot, ok := l.TryAcquire()
+		slot, ok := tryAcquire(l)
 		require.Equal(t, len(o.queued) == 0 && len(o.flying) < o.limit, ok)
 		slot.Done(t.Context(), nil)
 	case n < 8 && len(o.flying) > 0: // a call ends
@@ -115,7 +115,7 @@ func TestWaitersLeaveNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1000, Name: "n"})
 		for range 3 {
-			held, ok := l.TryAcquire()
+			held, ok := tryAcquire(l)
 			require.True(t, ok)
 			ctx, cancel := context.WithCancel(t.Context())
 			for range 1000 {

@@ -16,7 +16,7 @@ import (
 // acquireAll takes slots until none is left.
 func acquireAll(l *inflight.Limiter) (slots []*inflight.Slot) {
 	for {
-		slot, ok := l.TryAcquire()
+		slot, ok := tryAcquire(l)
 		if !ok {
 			return slots
 		}
@@ -57,12 +57,12 @@ func TestReconfigureChangesTheKind(t *testing.T) {
 func TestALimitThatBecomesAdaptiveBeginsWithTheCallsInFlight(t *testing.T) {
 	l := inflight.New(inflight.Config{Limit: 1000})
 	for range 600 {
-		_, ok := l.TryAcquire()
+		_, ok := tryAcquire(l)
 		require.True(t, ok)
 	}
 	require.NoError(t, l.Reconfigure(inflight.Config{Adaptive: true}))
 	require.Equal(t, 600, l.Limit())
-	_, ok := l.TryAcquire()
+	_, ok := tryAcquire(l)
 	require.True(t, ok)
 }
 
@@ -71,7 +71,7 @@ func TestAFixedLimitIsNotChangedByCallsOfTheAdaptiveOne(t *testing.T) {
 	l := inflight.New(inflight.Config{Adaptive: true, Limit: 1000})
 	slots := make([]*inflight.Slot, 0, 200)
 	for range 200 {
-		slot, ok := l.TryAcquire()
+		slot, ok := tryAcquire(l)
 		require.True(t, ok)
 		slots = append(slots, &slot)
 	}
@@ -90,7 +90,7 @@ func startWaiters(t *testing.T, l *inflight.Limiter, n int) (wait func() []time.
 	start := time.Now()
 	for i := range n {
 		all.Go(func() {
-			slot, err := l.AcquireFor(t.Context(), inflight.Caller{Tenant: string(rune('a' + i%2))})
+			slot, err := l.Acquire(inflight.WithCaller(t.Context(), inflight.Caller{Tenant: string(rune('a' + i%2))}))
 			took[i] = time.Since(start)
 			if err != nil {
 				took[i] = -took[i]
@@ -156,7 +156,7 @@ func TestWaitersAdoptTheNewConfig(t *testing.T) {
 func TestReconfigureChangesTheWeightsOfTenantsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Limit: 1})
-		slot, _ := l.TryAcquire()
+		slot, _ := tryAcquire(l)
 		var order []byte
 		var all sync.WaitGroup
 		for i := range 8 {
@@ -165,7 +165,7 @@ func TestReconfigureChangesTheWeightsOfTenantsThatWait(t *testing.T) {
 				tenant = "b"
 			}
 			all.Go(func() {
-				slot, err := l.AcquireFor(t.Context(), inflight.Caller{Tenant: tenant})
+				slot, err := l.Acquire(inflight.WithCaller(t.Context(), inflight.Caller{Tenant: tenant}))
 				require.NoError(t, err)
 				order = append(order, tenant...)
 				slot.Done(t.Context(), nil)

@@ -39,9 +39,9 @@ func (s *Slot) Done(ctx context.Context, err error) {
 	s.end(endingOfCall(ctx, err), deadline)
 }
 
-// DoneAs is like Done, but for a caller that has decided the outcome itself. window.Overloaded says
+// Record is like Done, but for a caller that has decided the outcome itself. window.Overloaded says
 // that the service has refused the call because it has too many.
-func (s *Slot) DoneAs(ctx context.Context, o window.Outcome) {
+func (s *Slot) Record(ctx context.Context, o window.Outcome) {
 	if s.limiter != nil {
 		s.endAs(ctx, o)
 	}

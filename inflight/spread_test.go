@@ -15,13 +15,13 @@ import (
 func TestCallersThatAreRefusedTogetherGetDifferentWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Limit: 1})
-		slot, err := l.TryAcquireFor(inflight.Caller{})
+		slot, err := l.TryAcquire(t.Context())
 		require.NoError(t, err)
 		time.Sleep(400 * time.Millisecond)
 
 		var waits []time.Duration
 		for range 1000 {
-			_, err := l.TryAcquireFor(inflight.Caller{})
+			_, err := l.TryAcquire(t.Context())
 			var full *inflight.FullError
 			require.ErrorAs(t, err, &full)
 			expected := time.Until(full.Until)
@@ -35,7 +35,7 @@ func TestCallersThatAreRefusedTogetherGetDifferentWaits(t *testing.T) {
 		shares := map[int]bool{}
 		for range 20 { // calls that are refused a little later have another error
 			time.Sleep(2 * time.Millisecond)
-			_, err := l.TryAcquireFor(inflight.Caller{})
+			_, err := l.TryAcquire(t.Context())
 			full, ok := errors.AsType[*inflight.FullError](err)
 			require.True(t, ok)
 			shares[int(100*full.RetryAfter()/time.Until(full.Until))] = true

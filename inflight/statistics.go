@@ -10,7 +10,6 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/window"
 )
 
 // The outcomes of a call.
@@ -99,15 +98,6 @@ func (l *Limiter) Stats() (s limiter.Stats) {
 	s = l.statistics.calls.Stats()
 	s.Allowed, s.Waiting = l.state.gotSlotAtOnce(), l.queue.length.Load()
 	return s
-}
-
-// Waits returns the waiting times of the calls that got a slot after a wait. It is empty if the
-// limiter has no name.
-func (l *Limiter) Waits() window.Latency {
-	if l.statistics == nil {
-		return window.Latency{}
-	}
-	return l.statistics.calls.Waits()
 }
 
 // Histograms yields the waiting times of the calls that got a slot after a wait. It yields nothing

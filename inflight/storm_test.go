@@ -40,7 +40,7 @@ func TestStorm(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(200))*time.Microsecond)
 				switch i % 4 {
 				case 0:
-					if slot, ok := l.TryAcquire(); ok {
+					if slot, ok := tryAcquire(l); ok {
 						calls.run(ctx, &slot)
 					}
 				case 1:
@@ -69,6 +69,6 @@ func TestStorm(t *testing.T) {
 	require.Zero(t, stats.Waiting)
 	require.Equal(t, calls.all.Load(), stats.Allowed+stats.Waited)
 	require.NoError(t, l.SetLimit(1))
-	_, ok := l.TryAcquire()
+	_, ok := tryAcquire(l)
 	require.True(t, ok, "no waiter is left that would keep callers out")
 }

@@ -22,7 +22,7 @@ func slotsOf(c inflight.Config, callers map[string]int) map[string]int {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	call := func(tenant string) {
-		slot, err := l.AcquireFor(ctx, inflight.Caller{Tenant: tenant})
+		slot, err := l.Acquire(inflight.WithCaller(ctx, inflight.Caller{Tenant: tenant}))
 		time.Sleep(10 * ms)
 		if err != nil {
 			return

@@ -39,7 +39,7 @@ func (s *loadedService) call(c inflight.Caller) {
 }
 
 func (s *loadedService) handle(c inflight.Caller, took time.Duration) {
-	slot, err := s.limiter.AcquireFor(s.t.Context(), c)
+	slot, err := s.limiter.Acquire(inflight.WithCaller(s.t.Context(), c))
 	require.NoError(s.t, err)
 	time.Sleep(took)
 	slot.Done(s.t.Context(), nil)
@@ -49,7 +49,7 @@ func (s *loadedService) handle(c inflight.Caller, took time.Duration) {
 func (s *loadedService) refusal(c inflight.Caller) *inflight.FullError {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 1)
 	defer cancel()
-	_, err := s.limiter.AcquireFor(ctx, c)
+	_, err := s.limiter.Acquire(inflight.WithCaller(ctx, c))
 	full, ok := errors.AsType[*inflight.FullError](err)
 	require.True(s.t, ok, err)
 	return full
@@ -61,7 +61,7 @@ func (s *loadedService) compareTimes(c inflight.Caller) {
 	until := s.refusal(c).Until
 	began := time.Now()
 	s.all.Go(func() {
-		slot, err := s.limiter.AcquireFor(s.t.Context(), c)
+		slot, err := s.limiter.Acquire(inflight.WithCaller(s.t.Context(), c))
 		require.NoError(s.t, err)
 		waited := time.Since(began)
 		s.mu.Lock()

@@ -64,7 +64,6 @@ func useGroup(ctx context.Context, g *limiter.Group[callingKey], c limiter.Group
 		g.Observe(func(*stat.Series, float64) bool { return true })
 		g.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 		_, _, _, _ = g.Busiest(5), g.Len(), g.Name(), g.Stats()
-		_ = g.Waits()
 		_ = g.Reconfigure(c)
 		g.Forget(key)
 	}

@@ -12,9 +12,6 @@ import (
 // ErrLimited matches every refusal of a limiter, with [errors.Is].
 var ErrLimited error = sentinel.RefusalError("limiter: limited")
 
-// ErrQueueFull matches a refusal because the queue of waiters is full, with [errors.Is].
-var ErrQueueFull error = sentinel.RefusalError("limiter: queue is full")
-
 // Reason is why a request was refused.
 type Reason string
 
@@ -25,7 +22,7 @@ const (
 	// OverLimit means that the request is for more tokens than the limiter can ever have, or for
 	// less than 0.
 	OverLimit Reason = "more than the limit"
-	// QueueFull means that no more callers may wait. It matches ErrQueueFull.
+	// QueueFull means that no more callers may wait.
 	QueueFull Reason = "queue is full"
 	// PastDue means that the deadline of the context is too early. It matches
 	// context.DeadlineExceeded.
@@ -38,7 +35,7 @@ const (
 )
 
 // LimitedError is the error for a refused request. It matches [ErrLimited] and weir.ErrRefused, and
-// the error that its Reason names.
+// context.DeadlineExceeded if its Reason is PastDue.
 type LimitedError struct {
 	// Name is the name of the limiter, or "".
 	Name string
@@ -98,8 +95,6 @@ func (e *LimitedError) Is(target error) bool {
 	switch target {
 	case ErrLimited, sentinel.ErrRefused:
 		return true
-	case ErrQueueFull:
-		return e.Reason == QueueFull
 	case context.DeadlineExceeded:
 		return e.Reason == PastDue
 	}

@@ -15,12 +15,12 @@ import (
 )
 
 func TestLimitedErrorMatchesByReason(t *testing.T) {
-	targets := []error{limiter.ErrLimited, sentinel.ErrRefused, limiter.ErrQueueFull, context.DeadlineExceeded, context.Canceled}
+	targets := []error{limiter.ErrLimited, sentinel.ErrRefused, context.DeadlineExceeded, context.Canceled}
 	for reason, want := range map[limiter.Reason][]bool{
-		limiter.NoTokens:  {true, true, false, false, false},
-		limiter.OverLimit: {true, true, false, false, false},
-		limiter.QueueFull: {true, true, true, false, false},
-		limiter.PastDue:   {true, true, false, true, false},
+		limiter.NoTokens:  {true, true, false, false},
+		limiter.OverLimit: {true, true, false, false},
+		limiter.QueueFull: {true, true, false, false},
+		limiter.PastDue:   {true, true, true, false},
 	} {
 		err := fmt.Errorf("charging: %w", &limiter.LimitedError{Reason: reason})
 		for i, target := range targets {
@@ -39,4 +39,11 @@ func TestLimitedErrorCountsDown(t *testing.T) {
 		require.Zero(t, err.RetryAfter())
 	})
 	require.Equal(t, limiter.Never, (&limiter.LimitedError{}).RetryAfter())
+}
+
+func requireQueueFull(t *testing.T, err error, name ...any) {
+	t.Helper()
+	var limited *limiter.LimitedError
+	require.ErrorAs(t, err, &limited, name...)
+	require.Equal(t, limiter.QueueFull, limited.Reason, name...)
 }

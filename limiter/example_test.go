@@ -130,10 +130,11 @@ func ExampleReservation() {
 	now := b.Reserve(1, limiter.Never)
 	later := b.Reserve(1, limiter.Never)
 	fmt.Println(now.Delay, later.Delay.Round(time.Minute))
-	fmt.Println(later.Cancel(), later.Cancel())
+	later.Refund(1)
+	fmt.Println(b.Reserve(1, limiter.Never).Delay.Round(time.Minute))
 	// Output:
 	// 0s 1h0m0s
-	// true false
+	// 1h0m0s
 }
 
 // The limiters differ around the end of a minute.

@@ -31,6 +31,7 @@ func (b *TokenBucket) ReserveAt(t time.Time, n int, limit time.Duration) *Reserv
 	return b.reserveAt(t.Sub(b.epoch), n, limit)
 }
 
+// CancelAt is Refund of all tokens before the time to act.
 func (r *Reservation) CancelAt(t time.Time) bool { return r.OK && r.cancelAt(t.Sub(r.bucket.epoch)) }
 
 func (b *TokenBucket) HoldAt(t time.Time, d time.Duration) { b.holdAt(t.Sub(b.epoch), d) }

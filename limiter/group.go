@@ -199,7 +199,7 @@ type GroupConfig[K comparable] struct {
 	// RefuseNew.
 	Overflow Overflow
 	// MaxWaiters is the maximum number of callers that may wait for one key at once. Further
-	// callers get ErrQueueFull. Default no bound.
+	// callers are refused. Default no bound.
 	MaxWaiters int
 	// Tiers are the limits of keys that do not have the limits above. Default no tiers.
 	Tiers []Tier

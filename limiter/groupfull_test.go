@@ -71,7 +71,7 @@ func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
 				if err := g.Get(6000+key).Wait(t.Context(), 1); err == nil {
 					served.Add(1)
 				} else {
-					require.ErrorIs(t, err, limiter.ErrQueueFull)
+					requireQueueFull(t, err)
 					full.Add(1)
 				}
 			})

@@ -191,7 +191,7 @@ func (inside) ReserveAt(b *TokenBucket, t time.Time, n int, maxWait time.Duratio
 	return b.reserveAt(t.Sub(b.epoch), n, maxWait)
 }
 
-// CancelAt is Cancel of r.
+// CancelAt is Refund of all tokens of r before the time to act.
 func (inside) CancelAt(r *Reservation, t time.Time) bool {
 	return r.OK && r.cancelAt(t.Sub(r.bucket.epoch))
 }

@@ -44,11 +44,11 @@ func limiterChanges(t *testing.T) map[string]func() changingLimiter {
 		"SetRate":            bucket(func(b *limiter.TokenBucket) { _ = b.SetRate(limiter.Unlimited()) }),
 		"SetRate and -Burst": bucket(func(b *limiter.TokenBucket) { _, _ = b.SetBurst(2), b.SetRate(limiter.PerSecond(1e9)) }),
 		"Refund":             bucket(func(b *limiter.TokenBucket) { b.Refund(1) }),
-		"Cancel": func() changingLimiter {
+		"a refund of a reservation": func() changingLimiter {
 			b := limiter.NewTokenBucket(hourly)
 			b.Reserve(1, limiter.Never)
 			r := b.Reserve(1, limiter.Never)
-			return changingLimiter{b, func() { r.Cancel(); b.Refund(1) }}
+			return changingLimiter{b, func() { r.Refund(1); b.Refund(1) }}
 		},
 		"the end of a queue": func() changingLimiter {
 			b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: hourly.Rate, Burst: 2})

@@ -92,8 +92,8 @@ func (b *LeakyBucket) takeAt(t time.Time, n int, tolerance time.Duration) Result
 }
 
 // Wait returns nil when it is the turn of the caller. If the bucket is full, it returns at once a
-// *[LimitedError] that matches [ErrQueueFull]. For all other errors, see [TokenBucket.Wait]. A
-// caller that gives up leaves no gap.
+// *[LimitedError] whose Reason is QueueFull. For all other errors, see [TokenBucket.Wait]. A caller
+// that gives up leaves no gap.
 func (b *LeakyBucket) Wait(ctx context.Context, n int) error { return wait(ctx, b, n) }
 
 func (b *LeakyBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {

@@ -47,7 +47,7 @@ func TestAJointCountsItsRequests(t *testing.T) {
 		callers.start(ctx, "leaves", 3)
 		require.EqualValues(t, 1, l.Stats().Waiting)
 		err := l.Wait(t.Context(), 1)
-		require.ErrorIs(t, err, limiter.ErrQueueFull)
+		requireQueueFull(t, err)
 		require.EqualError(t, err, "limiter logins: queue is full: MaxWaiters is 1 (limit 10), retry in 3s")
 		leave()
 		callers.all.Wait()

@@ -49,7 +49,7 @@ func TestPacersServeInOrderAndChargeNoWaiterThatLeaves(t *testing.T) {
 		l.start(ctx, "leaves", 100)
 		l.start(t.Context(), "third", 1)
 		err := w.Wait(t.Context(), 1)
-		require.ErrorIs(t, err, limiter.ErrQueueFull)
+		requireQueueFull(t, err)
 		leave()
 		l.requireResults(arrival{"first", 0, nil}, arrival{"leaves", 0, context.Canceled}, arrival{"second", 1375 * ms, nil}, arrival{"third", 2500 * ms, nil})
 	})
@@ -82,7 +82,7 @@ func TestLeakyBucketQueuesAndOverflows(t *testing.T) {
 			// scenario 44: of seven at once, the last waits 3 s
 			l.start(t.Context(), who, 1)
 		}
-		require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrQueueFull)
+		requireQueueFull(t, b.Wait(t.Context(), 1))
 		require.ErrorIs(t, limiter.WaitAtMost(t.Context(), b, 1, sec), limiter.ErrLimited)
 		require.EqualError(t, b.Wait(t.Context(), 7), "limiter: more than the limit (limit 6)")
 		l.requireResults(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", 1000 * ms, nil}, arrival{"d", 1500 * ms, nil},

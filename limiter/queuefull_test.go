@@ -38,7 +38,7 @@ func TestAFullQueueSaysItsBound(t *testing.T) {
 			callers.start(ctx, "a", 1)
 			callers.start(ctx, "b", 1)
 			require.EqualError(t, c.limiter.Wait(ctx, 1), c.want, name)
-			require.ErrorIs(t, c.limiter.Wait(ctx, 1), limiter.ErrQueueFull, name)
+			requireQueueFull(t, c.limiter.Wait(ctx, 1), name)
 			if source, ok := c.limiter.(stat.Source); ok {
 				require.Equal(t, 2.0, queueFull(source), name)
 			}

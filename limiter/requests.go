@@ -100,7 +100,7 @@ func (r *Requests) endWait(began time.Time, n int, err error) {
 		r.counts[waited].addTokens(n)
 	case errors.Is(err, sentinel.ErrRefused):
 		r.counts[refused].add(n)
-		if errors.Is(err, ErrQueueFull) {
+		if limited, ok := errors.AsType[*LimitedError](err); ok && limited.Reason == QueueFull {
 			r.full.Add(1)
 		}
 	default:
@@ -118,19 +118,11 @@ func (r *Requests) Stats() Stats {
 
 func (r *Requests) of(outcome int) int64 { return r.counts[outcome].requests.Load() }
 
-// Waits returns the waiting times of the requests that were allowed after a wait.
-func (r *Requests) Waits() window.Latency {
-	if waits := r.waits.Load(); waits != nil {
-		return window.Latency(waits.Snapshot())
-	}
-	return window.Latency{}
-}
-
 // Histograms yields the waiting times of the requests that were allowed after a wait. It yields
 // nothing until there is such a request.
 func (r *Requests) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	if r.waits.Load() != nil {
-		waits := r.Waits()
+	if counted := r.waits.Load(); counted != nil {
+		waits := window.Latency(counted.Snapshot())
 		yield(r.series().Wait, waits.Histogram())
 	}
 }

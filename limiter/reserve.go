@@ -142,6 +142,10 @@ func waitAtMost(ctx context.Context, maxWait time.Duration, wait func(ctx contex
 // A bucket gets back what it would have more now if the tokens had not been taken, or less if that
 // is not known. That is all of them while the bucket stays busy. It is nothing once the bucket
 // could have become full without them. A bucket that was changed or held meanwhile gets nothing.
+//
+// A bucket never gets back the tokens that it has promised to later reservations of
+// [TokenBucket.Reserve]. All other tokens of such a reservation come back if one Refund gives back
+// all of them before the time to act, even if the bucket was changed or held meanwhile.
 func (r *Reservation) Refund(n int) {
 	if r.owner != nil { // else the time is not needed
 		r.refundAt(time.Now(), n)
@@ -149,9 +153,14 @@ func (r *Reservation) Refund(n int) {
 }
 
 func (r *Reservation) refundAt(now time.Time, n int) {
-	if n = min(n, r.taken.n); n > 0 && r.owner != nil {
-		r.taken = r.owner.putBack(now, r.taken, n)
+	if n = min(n, r.taken.n); n <= 0 || r.owner == nil {
+		return
 	}
+	if r.future != nil && n == r.taken.n && r.cancelAt(now.Sub(r.bucket.epoch)) {
+		return
+	}
+	r.future = nil // its end is not that of what is left
+	r.taken = r.owner.putBack(now, r.taken, n)
 }
 
 // promise is a reservation of tokens that are not yet in the bucket.
@@ -165,14 +174,6 @@ type promise struct {
 // added later than that, if a caller waits in the queue, or during a Hold.
 func (b *TokenBucket) Reserve(n int, maxWait time.Duration) *Reservation {
 	return b.reserveAt(time.Since(b.epoch), n, maxWait)
-}
-
-// Cancel gives back the tokens of a reservation of [TokenBucket.Reserve], except those that are
-// promised to later reservations. It reports whether it did so. It does nothing if the time to act
-// has passed, or if the reservation was cancelled before. To give back tokens after that time, use
-// Refund.
-func (r *Reservation) Cancel() bool {
-	return r.OK && r.future != nil && r.cancelAt(time.Since(r.bucket.epoch))
 }
 
 func (b *TokenBucket) reserveAt(at time.Duration, n int, maxWait time.Duration) *Reservation {
@@ -231,6 +232,8 @@ func (s *bucketState) reserve(r *Reservation, at, maxWait time.Duration) {
 	}
 }
 
+// cancelAt gives back all tokens before the time to act, except those that are promised to later
+// reservations. It reports whether it did so.
 func (r *Reservation) cancelAt(at time.Duration) bool {
 	b := r.bucket
 	b.mu.Lock()

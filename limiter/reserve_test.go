@@ -3,6 +3,7 @@ package limiter_test
 import (
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -164,4 +165,31 @@ func TestDebtIsBoundedByTheLifeOfABucket(t *testing.T) {
 	require.False(t, r.OK)
 	require.Equal(t, limiter.Never, r.RetryAfter)
 	runSteps(t, b, step{math.MinInt64, 1, "refused"}, step{0, 1, "refused"}, step{math.MaxInt64, 1, "refused"})
+}
+
+// A reservation that is given up before its time to act gives its tokens back, also if the bucket
+// has changed.
+func TestARefundOfAReservation(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(b *limiter.TokenBucket)
+		refunds []int
+		tokens  float64
+	}{
+		"all":                {func(*limiter.TokenBucket) {}, []int{4, 4}, 0},
+		"in parts, or less":  {func(*limiter.TokenBucket) {}, []int{1, 3}, -1},
+		"a part":             {func(*limiter.TokenBucket) {}, []int{3}, -1},
+		"after a change":     {func(b *limiter.TokenBucket) { _ = b.SetRate(limiter.PerSecond(2)) }, []int{4}, 0},
+		"of which B took 10": {func(b *limiter.TokenBucket) { b.Reserve(10, limiter.Never) }, []int{4}, -14},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10})
+			require.True(t, b.Take(10).OK)
+			r := b.Reserve(4, limiter.Never)
+			c.change(b)
+			for _, n := range c.refunds {
+				r.Refund(n)
+			}
+			require.Equal(t, c.tokens, b.Tokens(), name)
+		})
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/window"
 )
 
 // Stats counts the requests to a limiter since it was created. A request for 0 tokens is not
@@ -69,14 +68,6 @@ func (s *statistics) Stats() Stats {
 		return Stats{}
 	}
 	return s.count.Stats()
-}
-
-// Waits returns the waiting times of the requests that were allowed after a wait.
-func (s *statistics) Waits() window.Latency {
-	if s == nil {
-		return window.Latency{}
-	}
-	return s.count.Waits()
 }
 
 // Histograms yields the waiting times of the requests that were allowed after a wait. It yields

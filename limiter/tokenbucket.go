@@ -21,8 +21,8 @@ type TokenBucketConfig struct {
 	// up to 2^40. Off refuses all requests. Default the tokens of one second at the Rate, at least
 	// 1.
 	Burst int
-	// MaxWaiters is the maximum number of callers that may wait at once. Further callers get
-	// ErrQueueFull. Default no bound.
+	// MaxWaiters is the maximum number of callers that may wait at once. Further callers
+	// are refused. Default no bound.
 	MaxWaiters int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
 	// [stat.Source]. Default none: no statistics.
@@ -176,9 +176,9 @@ func (b *TokenBucket) tokensAt(at time.Duration) float64 {
 // while a caller waits, Take refuses. A caller is charged when it is served.
 //
 // If ctx is done, or is cancelled during the wait, Wait returns its error. A wait that cannot
-// succeed is refused at once, with a *[LimitedError]. It matches context.DeadlineExceeded if the
-// deadline of ctx is too early, and [ErrQueueFull] if MaxWaiters callers wait already. If n is
-// above Burst or below 0, its RetryAfter is Never.
+// succeed is refused at once, with a *[LimitedError]. Its Reason is PastDue if the deadline of ctx
+// is too early, and QueueFull if MaxWaiters callers wait already. If n is above Burst or below 0,
+// its RetryAfter is Never.
 func (b *TokenBucket) Wait(ctx context.Context, n int) error { return wait(ctx, b, n) }
 
 func (b *TokenBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {

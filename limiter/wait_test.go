@@ -80,7 +80,7 @@ func TestWaitQueueIsBounded(t *testing.T) { // scenario 35
 		l.start(t.Context(), "one", 1)
 		l.start(t.Context(), "two", 1)
 		err := b.Wait(t.Context(), 1)
-		require.ErrorIs(t, err, limiter.ErrQueueFull)
+		requireQueueFull(t, err)
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		require.ErrorIs(t, err, sentinel.ErrRefused)
 		l.requireResults(arrival{"one", 1 * sec, nil}, arrival{"two", 2 * sec, nil})

@@ -29,7 +29,7 @@ func TestMaxWaitersBoundsTheQueueOfAWindow(t *testing.T) {
 		for name, w := range allWindows(limiter.WindowConfig{Limit: 1, Window: hour, MaxWaiters: 1}, time.Now()) {
 			require.True(t, w.Take(1).OK, name)
 			newCallers(t, w).start(ctx, "w", 1)
-			require.ErrorIs(t, limiter.WaitAtMost(t.Context(), w, 1, limiter.Never), limiter.ErrQueueFull, name)
+			requireQueueFull(t, limiter.WaitAtMost(t.Context(), w, 1, limiter.Never), name)
 		}
 		leave()
 	})

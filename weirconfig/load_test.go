@@ -147,7 +147,7 @@ func (l *gateUnderLoad) requireNothingLost(t *testing.T) {
 			late = int64(v)
 		}
 	}
-	totals, stats, ran := g.Totals(), g.Admissions(), int64(len(l.times))
+	totals, stats, ran := g.Totals(), g.Stats(), int64(len(l.times))
 	require.Positive(t, ran)
 	require.Positive(t, l.refused)
 	require.Equal(t, l.made, ran+l.refused)

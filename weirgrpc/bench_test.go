@@ -23,10 +23,10 @@ func BenchmarkClientUnary(b *testing.B) {
 	cc := connect(b, network{target: "passthrough:///nowhere"}, nil)
 	invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
 	for name, gates := range map[string]gateFunc{
-		"one":        weirgrpc.One(weir.New("g", weir.Config{})),
-		"limited":    weirgrpc.One(weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9)})),
+		"one":        weirgrpc.ForAll(weir.New("g", weir.Config{})),
+		"limited":    weirgrpc.ForAll(weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9)})),
 		"per method": gatePerMethod("g", weir.Config{}),
-		"refused":    weirgrpc.One(shut),
+		"refused":    weirgrpc.ForAll(shut),
 	} {
 		b.Run(name, func(b *testing.B) {
 			client, ctx := newClient(gates), context.Background()
@@ -45,7 +45,7 @@ func BenchmarkServerUnary(b *testing.B) {
 	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5}})
 	for name, rules := range map[string][]weirgrpc.Rule{
 		"none":  nil,
-		"shed":  {weirgrpc.Shed(inflight.New(inflight.Config{Limit: 10, Name: "places"}))},
+		"shed":  {weirgrpc.Shed(inflight.New(inflight.Config{Limit: 10, Name: "places"}), nil)},
 		"peer":  {weirgrpc.LimitBy(keys, weirgrpc.ByPeer)},
 		"guard": {weirgrpc.Guard(gatePerMethod("g", weir.Config{}))},
 	} {

@@ -85,7 +85,7 @@ func newServerCallbacks(*testing.T) *callbacks {
 	c := &callbacks{called: map[string]int{}}
 	flight := inflight.New(inflight.Config{Limit: 100, Queue: inflight.Queue{Target: time.Second}})
 	s := weirgrpc.NewServer(weirgrpc.ServerConfig{Classify: c.classify, OnRefusal: c.onRefusal},
-		weirgrpc.ShedBy(flight, func(ctx context.Context, _ weirgrpc.Call) (caller inflight.Caller) { c.by(ctx, "caller"); return }),
+		weirgrpc.Shed(flight, func(ctx context.Context, _ weirgrpc.Call) (caller inflight.Caller) { c.by(ctx, "caller"); return }),
 		weirgrpc.LimitBy(limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(100), MaxKeys: 10}), c.key),
 		weirgrpc.LimitRemote("remote", func(string) limiter.Remote { return c }, c.key),
 		weirgrpc.Guard(c.gate()))

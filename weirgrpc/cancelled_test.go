@@ -55,7 +55,7 @@ func (s failingStream) RecvMsg(any) error { return s.err }
 func TestCancelledCallsOfAClientAreIgnored(t *testing.T) {
 	for _, classify := range []func(error) breaker.Outcome{nil, classifyAllAsFailures} {
 		gate := weir.New("shop", weir.Config{})
-		client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: classify})
+		client := weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{Classify: classify})
 		cc := connect(t, network{target: "passthrough:///nowhere"}, nil)
 		eachCancelled(t, func(ctx context.Context, cancel func(), word error) {
 			err := client.Unary(ctx, get, nil, nil, cc, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
@@ -67,7 +67,7 @@ func TestCancelledCallsOfAClientAreIgnored(t *testing.T) {
 		require.Equal(t, manyCancelled, outcomes(gate))
 
 		streams := weir.New("shop", weir.Config{})
-		client = weirgrpc.NewClient(weirgrpc.One(streams), weirgrpc.ClientConfig{Classify: classify})
+		client = weirgrpc.NewClient(weirgrpc.ForAll(streams), weirgrpc.ClientConfig{Classify: classify})
 		eachCancelled(t, func(ctx context.Context, cancel func(), word error) {
 			s, err := client.Stream(ctx, nil, cc, chat, func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 				return failingStream{err: word}, nil
@@ -98,7 +98,7 @@ func (s handlerStream) Context() context.Context { return s.ctx }
 func TestCallsOfDisconnectedClientsAreIgnored(t *testing.T) {
 	for _, classify := range []func(error) breaker.Outcome{nil, classifyAllAsFailures} {
 		gate := weir.New("shop", weir.Config{})
-		server := weirgrpc.NewServer(weirgrpc.ServerConfig{Classify: classify}, weirgrpc.Guard(weirgrpc.One(gate)))
+		server := weirgrpc.NewServer(weirgrpc.ServerConfig{Classify: classify}, weirgrpc.Guard(weirgrpc.ForAll(gate)))
 		eachCancelled(t, func(ctx context.Context, cancel func(), word error) {
 			_, _ = server.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(context.Context, any) (any, error) {
 				cancel()
@@ -132,8 +132,8 @@ func TestHedgedCallsDoNotOpenABreaker(t *testing.T) {
 			unary:  func(ctx context.Context, in string) (string, error) { return in, slow(ctx) },
 			stream: func(s grpc.ServerStream) error { return slow(s.Context()) },
 		}
-		server := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Guard(weirgrpc.One(there)))
-		cc := serve(t, inMemory(), shop, server, newClient(weirgrpc.One(here)))
+		server := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Guard(weirgrpc.ForAll(there)))
+		cc := serve(t, inMemory(), shop, server, newClient(weirgrpc.ForAll(here)))
 		for i := range 40 {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(10*time.Millisecond, cancel)
@@ -162,7 +162,7 @@ func TestCancelledProbesAreIgnored(t *testing.T) {
 			}
 			return in, nil
 		}}
-		cc := serve(t, inMemory(), shop, nil, newClient(weirgrpc.One(gate)))
+		cc := serve(t, inMemory(), shop, nil, newClient(weirgrpc.ForAll(gate)))
 		for range 40 {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Millisecond, cancel)

@@ -49,7 +49,7 @@ type Client struct {
 }
 
 // NewClient returns a client that makes each call through the gate that the gate function returns:
-// see [Per] and [One]. If the function returns nil, the call is made without a gate. NewClient
+// see [Per] and [ForAll]. If the function returns nil, the call is made without a gate. NewClient
 // panics with the error of c.Validate if c is invalid, and if gate is nil.
 func NewClient(gate func(context.Context, Call) *weir.Gate, c ClientConfig) *Client {
 	if err := c.Validate(); err != nil {

@@ -99,7 +99,7 @@ func TestCallsUseTheGateOfTheirKey(t *testing.T) {
 		"method":  {gatePerMethod("g", opensAfterTwoFailures), []string{get}},
 		"service": {gatePerService("g", opensAfterTwoFailures), []string{get, put}},
 		"target":  {gatePerTarget("g", opensAfterTwoFailures), methods},
-		"one":     {weirgrpc.One(weir.New("g", opensAfterTwoFailures)), methods},
+		"one":     {weirgrpc.ForAll(weir.New("g", opensAfterTwoFailures)), methods},
 		"key": {weirgrpc.Per(weir.NewGroup[any]("g", weir.GroupConfig{Gate: opensAfterTwoFailures}), func(ctx context.Context, _ weirgrpc.Call) any {
 			return ctx.Value(tenant{})
 		}), methods},
@@ -137,7 +137,7 @@ func TestCallsUseTheGateOfTheirKey(t *testing.T) {
 func TestLimitOfAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := weir.New("shop", weir.Config{Rate: limiter.PerSecond(2), Burst: 2})
-		cc := serve(t, inMemory(), &service{}, nil, newClient(weirgrpc.One(gate)))
+		cc := serve(t, inMemory(), &service{}, nil, newClient(weirgrpc.ForAll(gate)))
 		for range 2 {
 			out, err := call(t.Context(), cc, get, "x")
 			require.NoError(t, err)
@@ -150,7 +150,7 @@ func TestLimitOfAGate(t *testing.T) {
 		time.Sleep(weir.RetryAfter(err))
 		_, err = call(t.Context(), cc, get, "x")
 		require.NoError(t, err)
-		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, gate.Admissions())
+		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, gate.Stats())
 	})
 }
 
@@ -161,7 +161,7 @@ func TestCancellationIsIgnoredAndDeadlineIsAFailure(t *testing.T) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}}
-		cc := serve(t, inMemory(), hang, nil, newClient(weirgrpc.One(gate)))
+		cc := serve(t, inMemory(), hang, nil, newClient(weirgrpc.ForAll(gate)))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		_, err := call(ctx, cc, get, "")
@@ -183,7 +183,7 @@ func TestCancellationIsIgnoredAndDeadlineIsAFailure(t *testing.T) {
 // A cancelled call is ignored, whatever Classify returns.
 func TestClientClassify(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
-	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: func(err error) breaker.Outcome {
+	client := weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{Classify: func(err error) breaker.Outcome {
 		if status.Code(err) == codes.NotFound {
 			return breaker.Success
 		}
@@ -207,7 +207,7 @@ func TestClientClassify(t *testing.T) {
 
 func TestPanicOfTheInvokerIsAFailure(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
-	client := newClient(weirgrpc.One(gate))
+	client := newClient(weirgrpc.ForAll(gate))
 	cc := connect(t, network{target: "passthrough:///nowhere"}, nil)
 	require.PanicsWithValue(t, "codec", func() {
 		_ = client.Unary(t.Context(), get, nil, nil, cc, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { panic("codec") })
@@ -222,7 +222,7 @@ func TestPanicOfTheInvokerIsAFailure(t *testing.T) {
 
 func TestPanickingClassifyIgnoresTheCall(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
-	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: func(error) breaker.Outcome { panic("rule") }})
+	client := weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{Classify: func(error) breaker.Outcome { panic("rule") }})
 	cc := serve(t, overTCP(t), &service{}, nil, client)
 	require.PanicsWithValue(t, "rule", func() { _, _ = call(t.Context(), cc, get, "") })
 	require.EqualValues(t, 1, gate.Totals().Ignored)
@@ -231,7 +231,7 @@ func TestPanickingClassifyIgnoresTheCall(t *testing.T) {
 func TestRefusalsOfAServerAreFailuresForAClient(t *testing.T) {
 	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "hits"})
 	gate := weir.New("shop", weir.Config{})
-	deaf := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{MaxRetryAfter: breaker.Off})
+	deaf := weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{MaxRetryAfter: breaker.Off})
 	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(hits)), deaf)
 	for range 3 {
 		_, err := call(t.Context(), cc, get, "")
@@ -246,7 +246,7 @@ func TestClientAndServerTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hits := bucket("hits", limiter.PerSecond(1), 1)
 		gate := weir.New("shop", weir.Config{Rate: limiter.PerSecond(1000)})
-		cc := serve(t, inMemory(), &service{}, newServer(weirgrpc.Limit(hits)), newClient(weirgrpc.One(gate)))
+		cc := serve(t, inMemory(), &service{}, newServer(weirgrpc.Limit(hits)), newClient(weirgrpc.ForAll(gate)))
 		var passed []time.Duration
 		start := time.Now()
 		for time.Since(start) < 10*time.Second {
@@ -272,7 +272,7 @@ func TestCallRetriedByGRPCCountsOnce(t *testing.T) {
 	over.dial = []grpc.DialOption{grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {
 		"maxAttempts": 3, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]
 	}}]}`)}
-	_, err := call(t.Context(), serve(t, over, flaky, nil, newClient(weirgrpc.One(gate))), get, "")
+	_, err := call(t.Context(), serve(t, over, flaky, nil, newClient(weirgrpc.ForAll(gate))), get, "")
 	require.NoError(t, err)
 	require.Equal(t, 3, calls)
 	require.Equal(t, oneSuccess, outcomes(gate))
@@ -281,8 +281,8 @@ func TestCallRetriedByGRPCCountsOnce(t *testing.T) {
 func TestMissingArgumentsOfClients(t *testing.T) {
 	require.PanicsWithError(t, "weirgrpc: NewClient needs a gate function", func() { newClient(nil) })
 	deaf := weirgrpc.ClientConfig{MaxRetryAfter: -time.Second}
-	require.PanicsWithError(t, "weirgrpc: MaxRetryAfter is -1s, must not be negative, or Off", func() { weirgrpc.NewClient(weirgrpc.One(weir.New("shop", weir.Config{})), deaf) })
-	require.PanicsWithError(t, "weirgrpc: One needs a gate", func() { weirgrpc.One(nil) })
+	require.PanicsWithError(t, "weirgrpc: MaxRetryAfter is -1s, must not be negative, or Off", func() { weirgrpc.NewClient(weirgrpc.ForAll(weir.New("shop", weir.Config{})), deaf) })
+	require.PanicsWithError(t, "weirgrpc: ForAll needs a gate", func() { weirgrpc.ForAll(nil) })
 	require.Panics(t, func() { weirgrpc.Per[int](nil, func(context.Context, weirgrpc.Call) int { return 1 }) })
 	require.Panics(t, func() { weirgrpc.Per(weir.NewGroup[int]("g", weir.GroupConfig{}), nil) })
 }

@@ -51,7 +51,7 @@ func TestOutcomeOfAClientStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			gate, asked := weir.New("shop", weir.Config{}), 0
-			client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: func(err error) breaker.Outcome {
+			client := weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{Classify: func(err error) breaker.Outcome {
 				asked++
 				return weirgrpc.DefaultClassify(err)
 			}})
@@ -102,7 +102,7 @@ func TestAbandonedStreamReleasesItsSlot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				gate := halfOpen()
-				cc := serve(t, inMemory(), &service{stream: sendOnlyHeaders}, nil, newClient(weirgrpc.One(gate)))
+				cc := serve(t, inMemory(), &service{stream: sendOnlyHeaders}, nil, newClient(weirgrpc.ForAll(gate)))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				s, err := openStream(ctx, cc, chat)
@@ -130,7 +130,7 @@ func TestOutcomeOfAStreamThatDoesNotBegin(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	nobody := overTCP(t)
 	require.NoError(t, nobody.listener.Close())
-	cc := connect(t, nobody, newClient(weirgrpc.One(gate)))
+	cc := connect(t, nobody, newClient(weirgrpc.ForAll(gate)))
 	_, err := openStream(t.Context(), cc, chat)
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.Equal(t, oneFailure, outcomes(gate))
@@ -143,7 +143,7 @@ func TestOutcomeOfAStreamThatDoesNotBegin(t *testing.T) {
 func TestCancelledStreamIsIgnored(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	strict := weirgrpc.ClientConfig{Classify: func(error) breaker.Outcome { return breaker.Failure }}
-	cc := serve(t, overTCP(t), &service{stream: sendOnlyHeaders}, nil, weirgrpc.NewClient(weirgrpc.One(gate), strict))
+	cc := serve(t, overTCP(t), &service{stream: sendOnlyHeaders}, nil, weirgrpc.NewClient(weirgrpc.ForAll(gate), strict))
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := openStream(ctx, cc, chat)
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func (endedStream) RecvMsg(any) error { return io.EOF }
 
 func TestStreamsOfOtherInterceptors(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
-	client := newClient(weirgrpc.One(gate))
+	client := newClient(weirgrpc.ForAll(gate))
 	cc := connect(t, network{target: "passthrough:///nowhere"}, nil)
 	begin := func(s grpc.ClientStream, err error) (grpc.ClientStream, error) {
 		return client.Stream(t.Context(), nil, cc, chat, func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -180,7 +180,7 @@ func TestStreamsOfOtherInterceptors(t *testing.T) {
 func TestRefusedStreamIsNotBegun(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	cc := connect(t, network{target: "passthrough:///nowhere"}, newClient(weirgrpc.One(gate)))
+	cc := connect(t, network{target: "passthrough:///nowhere"}, newClient(weirgrpc.ForAll(gate)))
 	_, err := openStream(t.Context(), cc, chat)
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.Equal(t, codes.Unavailable, status.Code(err))
@@ -191,7 +191,7 @@ func TestOutcomeOfAnUpload(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	cc := serve(t, overTCP(t), &service{stream: func(s grpc.ServerStream) error {
 		return cmp.Or(s.RecvMsg(new(wrapperspb.StringValue)), send(s, "half"), status.Error(codes.DataLoss, ""))
-	}}, nil, newClient(weirgrpc.One(gate)))
+	}}, nil, newClient(weirgrpc.ForAll(gate)))
 	s, err := cc.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, chat)
 	require.NoError(t, err)
 	require.NoError(t, s.SendMsg(wrapperspb.String("x")))
@@ -213,7 +213,7 @@ func TestStreamsWorkAsWithoutInterceptors(t *testing.T) {
 		}
 	}}
 	gate := weir.New("shop", weir.Config{})
-	cc := serve(t, overTCP(t), echo, nil, newClient(weirgrpc.One(gate)))
+	cc := serve(t, overTCP(t), echo, nil, newClient(weirgrpc.ForAll(gate)))
 	finished := make(chan error, 1)
 	s, err := openStream(t.Context(), cc, chat, grpc.OnFinish(func(err error) { finished <- err }))
 	require.NoError(t, err)

@@ -12,7 +12,7 @@
 // A [Server] asks rules about each call, in their order:
 //
 //	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
-//		weirgrpc.Shed(inFlight),                                   // limits the calls in flight
+//		weirgrpc.Shed(inFlight, nil),                              // limits the calls in flight
 //		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),                // one rate limit per client
 //		weirgrpc.Guard(weirgrpc.Per(handlers, weirgrpc.ByMethod))) // one breaker per method
 //
@@ -43,7 +43,7 @@
 //	      records the outcome,                 records the outcome,
 //	      obeys a RetryInfo                    releases its slots
 //
-// A gate function returns the gate of a call, or nil for a call without a gate. [Per] and [One]
+// A gate function returns the gate of a call, or nil for a call without a gate. [Per] and [ForAll]
 // return gate functions, and any func(context.Context, Call) *weir.Gate is one. A gate function is
 // called for each call, from any number of goroutines, and must not block. For metrics and alert
 // rules use the group or gate behind it.

@@ -84,7 +84,7 @@ func ExampleServer() {
 	inFlight := inflight.New(inflight.Config{Limit: 100, Name: "in flight"})
 	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(2, time.Hour), Burst: 2, Name: "clients"})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
-		weirgrpc.Shed(inFlight),
+		weirgrpc.Shed(inFlight, nil),
 		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),
 		weirgrpc.Guard(gatePerMethod("shop", weir.Config{})))
 	target, stop := startShop(shop)
@@ -113,7 +113,7 @@ func ExampleServerConfig() {
 			}
 			return weirgrpc.DefaultClassify(err)
 		},
-	}, weirgrpc.Guard(weirgrpc.One(gate)))
+	}, weirgrpc.Guard(weirgrpc.ForAll(gate)))
 
 	late := func(context.Context, any) (any, error) { return nil, status.Error(codes.DeadlineExceeded, "") }
 	_, _ = shop.Unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/shop.Stock/Get"}, late)
@@ -175,7 +175,7 @@ func ExampleRule() {
 
 func ExampleShed() {
 	places := inflight.New(inflight.Config{Limit: 1, Name: "in flight"})
-	target, stop := startShop(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(places)))
+	target, stop := startShop(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(places, nil)))
 	defer stop()
 	conn := dial(target, weirgrpc.NewClient(gatePerTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
 	defer conn.Close()
@@ -193,7 +193,7 @@ func ExampleShed() {
 func ExampleRefusedError() {
 	gate := weir.New("stock", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{}))
+	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{}))
 	defer conn.Close()
 
 	_, err := grpc_health_v1.NewHealthClient(conn).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
@@ -215,7 +215,7 @@ func ExampleLogRefusedCalls() {
 	}})
 	gate := weir.New("stock", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{
+	conn := dial("127.0.0.1:1", weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{
 		OnRefusal: weirgrpc.LogRefusedCalls(slog.New(plain)),
 	}))
 	defer conn.Close()

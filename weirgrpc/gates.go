@@ -16,10 +16,10 @@ func Per[K comparable](group *weir.Group[K], key func(context.Context, Call) K) 
 	return func(ctx context.Context, call Call) *weir.Gate { return group.Get(key(ctx, call)) }
 }
 
-// One returns a gate function with one gate for all calls. It panics if gate is nil.
-func One(gate *weir.Gate) func(context.Context, Call) *weir.Gate {
+// ForAll returns a gate function with one gate for all calls. It panics if gate is nil.
+func ForAll(gate *weir.Gate) func(context.Context, Call) *weir.Gate {
 	if gate == nil {
-		panic(errors.New("weirgrpc: One needs a gate"))
+		panic(errors.New("weirgrpc: ForAll needs a gate"))
 	}
 	return func(context.Context, Call) *weir.Gate { return gate }
 }

@@ -34,8 +34,8 @@ func gatesOfEachKind() map[string]gateFunc {
 		"method":       gatePerMethod("shop", weir.Config{}),
 		"service":      gatePerService("shop", rate),
 		"target":       gatePerTarget("shop", weir.Config{Rate: limiter.Unlimited()}),
-		"one":          weirgrpc.One(weir.New("shop", weir.Config{})),
-		"joined":       weirgrpc.One(weir.Join("shop", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
+		"one":          weirgrpc.ForAll(weir.New("shop", weir.Config{})),
+		"joined":       weirgrpc.ForAll(weir.Join("shop", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
 		"shadow":       gatePerMethod("shop", in(breaker.Shadow)),
 		"forced":       gatePerMethod("shop", in(breaker.ForcedClosed)),
 		"disabled":     gatePerMethod("shop", in(breaker.Disabled)),
@@ -116,7 +116,7 @@ func TestRetryInfoAtTheEndOfAStreamIsObeyed(t *testing.T) {
 			}
 			return errorWithRetryInfo(codes.Unavailable, durationpb.New(30*time.Second))
 		}}
-		cc := serve(t, inMemory(), shop, nil, newClient(weirgrpc.One(gate)))
+		cc := serve(t, inMemory(), shop, nil, newClient(weirgrpc.ForAll(gate)))
 		s, err := openStream(t.Context(), cc, chat)
 		require.NoError(t, err)
 		require.NoError(t, receive(s))
@@ -144,11 +144,11 @@ func TestRetryInfoAtTheEndOfAStreamIsObeyed(t *testing.T) {
 }
 
 func TestRefusalOfAnInnerGateIsNotARetryInfo(t *testing.T) {
-	inner := newClient(weirgrpc.One(weir.New("inner", weir.Config{Rate: limiter.Per(1, time.Hour)})))
+	inner := newClient(weirgrpc.ForAll(weir.New("inner", weir.Config{Rate: limiter.Per(1, time.Hour)})))
 	outer := weir.New("outer", weir.Config{})
 	over := overTCP(t)
 	over.dial = []grpc.DialOption{grpc.WithChainUnaryInterceptor(
-		weirgrpc.NewClient(weirgrpc.One(outer), weirgrpc.ClientConfig{Classify: classifyAllAsFailures}).Unary, inner.Unary)}
+		weirgrpc.NewClient(weirgrpc.ForAll(outer), weirgrpc.ClientConfig{Classify: classifyAllAsFailures}).Unary, inner.Unary)}
 	cc := serve(t, over, &service{}, nil, nil)
 	_, err := call(t.Context(), cc, get, "")
 	require.NoError(t, err)
@@ -187,11 +187,11 @@ func TestServerSendsPushback(t *testing.T) {
 		least, most int64
 	}{
 		"a limit":                   {weirgrpc.Limit(empty), 3_500_000, 3_600_000},
-		"a hold":                    {weirgrpc.Guard(weirgrpc.One(held)), 3_500_000, 3_600_000},
+		"a hold":                    {weirgrpc.Guard(weirgrpc.ForAll(held)), 3_500_000, 3_600_000},
 		"more than an int32":        {weirgrpc.Limit(year), math.MaxInt32, math.MaxInt32},
 		"what is never let through": {weirgrpc.Limit(bucket("none", limiter.Per(1, time.Hour), limiter.Off)), -1, -1},
 		// its cooldown
-		"a breaker forced open": {weirgrpc.Guard(weirgrpc.One(forced)), 1000, 1000},
+		"a breaker forced open": {weirgrpc.Guard(weirgrpc.ForAll(forced)), 1000, 1000},
 	} {
 		for method, said := range pushbackTrailers(t, c.rule) {
 			require.Len(t, said, 1, "%s %s", name, method)

@@ -20,7 +20,7 @@ func TestQueuedCallsKeepToMaxWaitDuringAHold(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			served := 0
 			gate := weir.New("shop", weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second})
-			cc := serve(t, inMemory(), busyShop(time.Minute, &served), nil, newClient(weirgrpc.One(gate)))
+			cc := serve(t, inMemory(), busyShop(time.Minute, &served), nil, newClient(weirgrpc.ForAll(gate)))
 			var took [8]time.Duration
 			var wg sync.WaitGroup
 			for i := range took {

@@ -21,7 +21,7 @@ func TestClientRefusesCallsWithTooLittleTime(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			return "done", nil
 		}}
-		cc := serve(t, inMemory(), slow, nil, newClient(weirgrpc.One(weir.New("shop", weir.Config{RefuseHopeless: true}))))
+		cc := serve(t, inMemory(), slow, nil, newClient(weirgrpc.ForAll(weir.New("shop", weir.Config{RefuseHopeless: true}))))
 		within := func(d time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), d)
 			defer cancel()

@@ -39,7 +39,7 @@ func testCallsInFlight(t *testing.T, gate *weir.Gate) {
 			return err
 		},
 	}
-	cc := serve(t, inMemory(), slow, nil, newClient(weirgrpc.One(gate)))
+	cc := serve(t, inMemory(), slow, nil, newClient(weirgrpc.ForAll(gate)))
 	first := make(chan error, 1)
 	go func() {
 		_, err := call(t.Context(), cc, get, "")

@@ -19,10 +19,10 @@ func TestATokenThatIsGivenBackLateAllowsNoMoreCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 5, Window: 100 * ms, Name: "calls"})
 		flight := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: 50 * ms, Interval: 150 * ms}})
-		server := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Limit(tokens), weirgrpc.Shed(flight))
+		server := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Limit(tokens), weirgrpc.Shed(flight, nil))
 		cc := serve(t, inMemory(), &service{}, server, nil)
-		held, ok := flight.TryAcquire()
-		require.True(t, ok)
+		held, err := flight.TryAcquire(t.Context())
+		require.NoError(t, err)
 		refused := make(chan error)
 		go func() {
 			_, err := call(t.Context(), cc, get, "")

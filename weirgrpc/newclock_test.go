@@ -31,7 +31,7 @@ func TestInterceptorsStartAgainWithEachClock(t *testing.T) {
 	}
 	cc := connect(t, inMemory(), nil)
 	client := func() *weirgrpc.Client {
-		return weirgrpc.NewClient(weirgrpc.One(weir.New("client", weir.Config{})), weirgrpc.ClientConfig{})
+		return weirgrpc.NewClient(weirgrpc.ForAll(weir.New("client", weir.Config{})), weirgrpc.ClientConfig{})
 	}
 	unary, streams := client(), client()
 	served := func(rule weirgrpc.Rule) func(context.Context) error {
@@ -44,7 +44,7 @@ func TestInterceptorsStartAgainWithEachClock(t *testing.T) {
 	var shed func(context.Context) error
 	slots := weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(inflight.New(inflight.Config{
 		Limit: 3, Adaptive: true, Queue: inflight.Queue{Target: time.Millisecond},
-	})))
+	}), nil))
 	shed = func(ctx context.Context) error {
 		_, err := slots.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(ctx context.Context, _ any) (any, error) {
 			if down { // the call calls itself until there is no slot
@@ -69,7 +69,7 @@ func TestInterceptorsStartAgainWithEachClock(t *testing.T) {
 			}
 			return err
 		},
-		"guard":   served(weirgrpc.Guard(weirgrpc.One(weir.New("server", weir.Config{})))),
+		"guard":   served(weirgrpc.Guard(weirgrpc.ForAll(weir.New("server", weir.Config{})))),
 		"limit":   served(weirgrpc.Limit(limiter.NewTokenBucket(bucket))),
 		"shed":    shed,
 		"limitBy": served(weirgrpc.LimitBy(keys, func(context.Context, weirgrpc.Call) string { return "key" })),

@@ -99,7 +99,7 @@ func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	refusals := 0
 	server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(context.Context, *weirgrpc.RefusedError) { refusals++ }},
-		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant")))
+		weirgrpc.Guard(weirgrpc.ForAll(gate)), weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant")))
 	err := serveCallOf(t.Context(), server, "acme")
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.NotContains(t, status.Convert(err).Message(), "store", "the cause is not sent to clients")
@@ -119,7 +119,7 @@ func TestLaterRefusalRefundsARemote(t *testing.T) {
 	tenants := &remoteStore{used: map[string]int{}}
 	gate := weir.New("shop", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	server := newServer(weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant")), weirgrpc.Guard(weirgrpc.One(gate)))
+	server := newServer(weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant")), weirgrpc.Guard(weirgrpc.ForAll(gate)))
 	for range 5 {
 		require.ErrorIs(t, serveCallOf(t.Context(), server, "acme"), breaker.ErrOpen)
 	}
@@ -132,7 +132,7 @@ func TestLaterRefusalRefundsTheRemoteOfAGate(t *testing.T) {
 	shop := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Limiter: hits, Remote: tenants.limitOf("acme")})
 	closed := weir.New("closed", weir.Config{})
 	closed.Breaker().Force(breaker.ForcedOpen, "")
-	server := newServer(weirgrpc.Guard(weirgrpc.One(shop)), weirgrpc.Guard(weirgrpc.One(closed)))
+	server := newServer(weirgrpc.Guard(weirgrpc.ForAll(shop)), weirgrpc.Guard(weirgrpc.ForAll(closed)))
 	for range 5 {
 		require.ErrorContains(t, serveCallOf(t.Context(), server, ""), `"closed"`)
 	}
@@ -153,7 +153,7 @@ func TestErrorOfARemoteIsNeitherATimeoutNorARefusalOfTheCall(t *testing.T) {
 		gate := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Remote: tenants.limitOf("acme")})
 		rules := map[string]weirgrpc.Rule{"LimitRemote": weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant"))}
 		if what != "a breaker" {
-			rules["Guard"] = weirgrpc.Guard(weirgrpc.One(gate))
+			rules["Guard"] = weirgrpc.Guard(weirgrpc.ForAll(gate))
 		}
 		for name, rule := range rules {
 			refusals := 0

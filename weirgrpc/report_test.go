@@ -125,7 +125,7 @@ func TestOnRefusalIsCalledBeforeTheCallerGetsTheError(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
 	var refusals *weirgrpc.RefusedError
-	client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) { refusals = e }})
+	client := weirgrpc.NewClient(weirgrpc.ForAll(gate), weirgrpc.ClientConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) { refusals = e }})
 	_, err := call(t.Context(), serve(t, overTCP(t), &service{}, nil, client), get, "")
 	require.Equal(t, refusals, err)
 	require.ErrorContains(t, refusals.Err, `"shop"`)

@@ -38,7 +38,7 @@ func TestOutcomeOfAServerStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gate := weir.New("shop", weir.Config{})
 			places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
-			server := newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate)))
+			server := newServer(weirgrpc.Shed(places, nil), weirgrpc.Guard(weirgrpc.ForAll(gate)))
 			cc := serve(t, overTCP(t), &service{stream: step.stream}, server, nil)
 			s, err := openStream(t.Context(), cc, chat)
 			require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestOutcomeIsKnownAfterTheFirstMessage(t *testing.T) {
 			<-s.Context().Done()
 			return err
 		}
-		cc := serve(t, inMemory(), &service{stream: hang}, newServer(weirgrpc.Guard(weirgrpc.One(gate))), nil)
+		cc := serve(t, inMemory(), &service{stream: hang}, newServer(weirgrpc.Guard(weirgrpc.ForAll(gate))), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		s, err := openStream(ctx, cc, chat)

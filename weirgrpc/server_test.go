@@ -107,7 +107,7 @@ func TestShed(t *testing.T) {
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) {
 			require.GreaterOrEqual(t, retryAfter(e), 500*time.Millisecond, "no slot was released for so long")
 			require.Less(t, retryAfter(e), time.Second)
-		}}, weirgrpc.Shed(places))
+		}}, weirgrpc.Shed(places, nil))
 		cc := serve(t, inMemory(), slow, server, nil)
 		answers := make(chan error, 1)
 		go func() {
@@ -154,7 +154,7 @@ func TestDisconnectedClientIsIgnored(t *testing.T) {
 					unary:  func(ctx context.Context, _ string) (string, error) { return "", wait(ctx) },
 					stream: func(s grpc.ServerStream) error { return wait(s.Context()) },
 				}
-				cc := serve(t, inMemory(), shop, newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate))), nil)
+				cc := serve(t, inMemory(), shop, newServer(weirgrpc.Shed(places, nil), weirgrpc.Guard(weirgrpc.ForAll(gate))), nil)
 
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
@@ -182,7 +182,7 @@ func TestDisconnectedClientIsIgnored(t *testing.T) {
 
 func TestSuccessAfterDisconnectCounts(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
-	server := newServer(weirgrpc.Guard(weirgrpc.One(gate)))
+	server := newServer(weirgrpc.Guard(weirgrpc.ForAll(gate)))
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := server.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(context.Context, any) (any, error) {
 		cancel()
@@ -196,7 +196,7 @@ func TestPanicOfAHandlerIsAFailureAndHoldsNothing(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
 	shop := &service{unary: func(context.Context, string) (string, error) { panic("handler") }}
-	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate))), nil)
+	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(places, nil), weirgrpc.Guard(weirgrpc.ForAll(gate))), nil)
 	_, err := call(t.Context(), cc, get, "")
 	require.EqualError(t, err, errPanicked.Error(), "it goes on up")
 	require.Equal(t, oneFailure, outcomes(gate))
@@ -220,11 +220,11 @@ func TestLaterRefusalTakesNothing(t *testing.T) {
 	}
 	all := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(9, time.Hour), Name: "all"})
 	server := newServer(
-		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.Limit(hits), weirgrpc.Limit(shadow),
+		weirgrpc.Guard(weirgrpc.ForAll(gate)), weirgrpc.Limit(hits), weirgrpc.Limit(shadow),
 		weirgrpc.LimitBy(keys, weirgrpc.ByMethod),
-		weirgrpc.Shed(places),
+		weirgrpc.Shed(places, nil),
 		weirgrpc.LimitBy(all, panics),
-		weirgrpc.Guard(weirgrpc.One(shut)),
+		weirgrpc.Guard(weirgrpc.ForAll(shut)),
 	)
 	cc := serve(t, overTCP(t), &service{}, server, nil)
 	for range 5 {
@@ -249,7 +249,7 @@ func TestClassifyOfAServer(t *testing.T) {
 			return breaker.Ignored
 		}
 		return weirgrpc.DefaultClassify(err)
-	}}, weirgrpc.Guard(weirgrpc.One(gate)))
+	}}, weirgrpc.Guard(weirgrpc.ForAll(gate)))
 	shop := &service{unary: func(context.Context, string) (string, error) { return "", status.Error(codes.DeadlineExceeded, "") }}
 	_, _ = call(t.Context(), serve(t, overTCP(t), shop, server, nil), get, "")
 	require.Equal(t, oneIgnored, outcomes(gate))
@@ -271,8 +271,7 @@ func TestMissingArgumentsOfRules(t *testing.T) {
 	require.Panics(t, func() { newServer(weirgrpc.Rule{}) })
 	require.Panics(t, func() { weirgrpc.Guard(nil) })
 	require.Panics(t, func() { weirgrpc.Limit(nil) })
-	require.PanicsWithError(t, "weirgrpc: Shed needs a limiter", func() { weirgrpc.Shed(nil) })
-	require.PanicsWithError(t, "weirgrpc: ShedBy needs a limiter and a function", func() { weirgrpc.ShedBy(inflight.New(inflight.Config{Limit: 1}), nil) })
+	require.PanicsWithError(t, "weirgrpc: Shed needs a limiter", func() { weirgrpc.Shed(nil, nil) })
 	require.Panics(t, func() { weirgrpc.LimitRemote("x", nil, weirgrpc.ByPeer) })
 	require.Panics(t, func() { weirgrpc.LimitBy(nil, weirgrpc.ByPeer) })
 	require.Panics(t, func() { weirgrpc.LogRefusedCalls(nil) })

@@ -16,41 +16,43 @@ import (
 // The RetryInfo and the pushback of a refused call give the time until a slot is expected for it.
 // That time is lengthened by up to the same time again, so that clients do not all retry at the
 // same moment: see [inflight.FullError.RetryAfter]. The limiter has the metrics, can be shared, and
-// can be changed at any time. Shed panics if inFlight is nil.
-func Shed(inFlight *inflight.Limiter) Rule {
+// can be changed at any time.
+//
+// caller returns the priority and the tenant of a call, which decide about its place among the
+// waiting calls. nil means that all calls are equal. A call is a retry if gRPC says so, with
+// grpc-previous-rpc-attempts in its metadata, or if caller does. Shed panics if inFlight is nil.
+func Shed(inFlight *inflight.Limiter, caller func(context.Context, Call) inflight.Caller) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))
 	}
-	return ShedBy(inFlight, func(context.Context, Call) (c inflight.Caller) { return c })
-}
-
-// ShedBy is Shed with the priority and the tenant of a call, which decide about its place among the
-// waiting calls. A call is a retry if gRPC says so, with grpc-previous-rpc-attempts in its
-// metadata, or if caller does. ShedBy panics if inFlight or caller is nil.
-func ShedBy(inFlight *inflight.Limiter, caller func(context.Context, Call) inflight.Caller) Rule {
-	if inFlight == nil || caller == nil {
-		panic(errors.New("weirgrpc: ShedBy needs a limiter and a function"))
-	}
 	waits := inFlight.Queue().Target > 0
-	return Rule{func(ctx context.Context, call Call) (pass, error) {
+	return Rule{func(ctx context.Context, call Call) (_ pass, err error) {
 		p := &slotPass{ctx: ctx}
-		if !waits {
-			var err error
-			if p.slot, err = inFlight.TryAcquireFor(inflight.Caller{}); err != nil {
-				return nil, err
-			}
-			return p, nil
+		if waits {
+			p.slot, err = inFlight.Acquire(withCaller(ctx, call, caller))
+		} else {
+			p.slot, err = inFlight.TryAcquire(ctx)
 		}
-		c := caller(ctx, call)
-		if attempts := metadata.ValueFromIncomingContext(ctx, "grpc-previous-rpc-attempts"); len(attempts) > 0 {
-			c.Retry = c.Retry || attempts[0] != "0"
-		}
-		var err error
-		if p.slot, err = inFlight.AcquireFor(ctx, c); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		return p, nil
 	}}
+}
+
+// withCaller returns ctx with the caller of a call.
+func withCaller(ctx context.Context, call Call, caller func(context.Context, Call) inflight.Caller) context.Context {
+	var c inflight.Caller
+	if caller != nil {
+		c = caller(ctx, call)
+	}
+	if attempts := metadata.ValueFromIncomingContext(ctx, "grpc-previous-rpc-attempts"); len(attempts) > 0 {
+		c.Retry = c.Retry || attempts[0] != "0"
+	}
+	if caller == nil && !c.Retry {
+		return ctx
+	}
+	return inflight.WithCaller(ctx, c)
 }
 
 // slotPass releases the slot of a call in flight.

@@ -33,7 +33,7 @@ func TestShedKnowsPrioritiesAndRetries(t *testing.T) {
 				return "done", nil
 			}}
 			flight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1, Queue: inflight.Queue{Target: time.Minute}, Name: "slots"})
-			rule := weirgrpc.ShedBy(flight, func(ctx context.Context, _ weirgrpc.Call) (c inflight.Caller) {
+			rule := weirgrpc.Shed(flight, func(ctx context.Context, _ weirgrpc.Call) (c inflight.Caller) {
 				if len(metadata.ValueFromIncomingContext(ctx, "vip")) > 0 {
 					c.Priority = inflight.Critical
 				}
@@ -65,7 +65,7 @@ func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
 			return "done", nil
 		}}
 		flight := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Minute}, Name: "slots"})
-		cc := serve(t, inMemory(), slow, newServer(weirgrpc.Shed(flight)), nil)
+		cc := serve(t, inMemory(), slow, newServer(weirgrpc.Shed(flight, nil)), nil)
 		first := make(chan error, 1)
 		go func() {
 			_, err := call(t.Context(), cc, get, "")
@@ -107,7 +107,7 @@ func TestWatchesBehindAShedAreNotSlow(t *testing.T) {
 				return err
 			},
 		}
-		cc := serve(t, inMemory(), s, newServer(weirgrpc.Shed(flight)), nil)
+		cc := serve(t, inMemory(), s, newServer(weirgrpc.Shed(flight, nil)), nil)
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
 		for range 50 {

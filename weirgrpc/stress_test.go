@@ -55,7 +55,7 @@ func TestEveryCallIsCountedOnceUnderLoad(t *testing.T) {
 		unary:  func(ctx context.Context, in string) (string, error) { return in, h.behave(ctx) },
 		stream: func(s grpc.ServerStream) error { return errors.Join(h.behave(s.Context()), send(s, "a", "b")) },
 	}
-	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(far))), newClient(weirgrpc.One(near)))
+	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Shed(places, nil), weirgrpc.Guard(weirgrpc.ForAll(far))), newClient(weirgrpc.ForAll(near)))
 
 	var sent atomic.Int64
 	over := grpc.OnFinish(func(error) { sent.Add(1) }) // not called for refused calls

@@ -32,7 +32,7 @@ func failingBody() io.ReadCloser {
 
 func TestFailedBodyIsCountedOnce(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: respondWithBody(failingBody()), CountBodyFailures: true})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: respondWithBody(failingBody()), CountBodyFailures: true})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts(), "a success when the headers arrive")
@@ -48,7 +48,7 @@ func TestFailedBodyIsCountedOnce(t *testing.T) {
 func TestFailedBodyIsNotCountedByDefault(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	failing := failingBody()
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: respondWithBody(failing)})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: respondWithBody(failing)})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.Equal(t, failing, resp.Body, "not wrapped")
@@ -71,7 +71,7 @@ func TestFailedBodyCountsAsAFailedCall(t *testing.T) {
 		{breaker.HalfOpen, 0},
 	} {
 		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: respondWithBody(failingBody()), CountBodyFailures: true})
+		transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: respondWithBody(failingBody()), CountBodyFailures: true})
 
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestFailedBodyCountsAsAFailedCall(t *testing.T) {
 
 func TestFailedBodiesOpenTheBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{
 		Base: baseFunc(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: failingBody()}, nil
 		}),
@@ -124,7 +124,7 @@ func TestBodyClosedByTheCallerHasNotFailed(t *testing.T) {
 		ctx, cancel = context.WithCancel(t.Context())
 		gate := weir.New("g", weir.Config{})
 		failing := io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errClosed)))
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: respondWithBody(failing), CountBodyFailures: true})
+		transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: respondWithBody(failing), CountBodyFailures: true})
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/").WithContext(ctx))
 		require.NoError(t, err)
 		use(resp.Body)
@@ -142,7 +142,7 @@ func (*upgradedConn) CloseWrite() error { return nil }
 
 func TestWritableBodyIsNotWrapped(t *testing.T) {
 	connection := &upgradedConn{}
-	transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: respondWithBody(connection), CountBodyFailures: true})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: respondWithBody(connection), CountBodyFailures: true})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
@@ -151,7 +151,7 @@ func TestWritableBodyIsNotWrapped(t *testing.T) {
 
 func TestMissingBodyIsNotWrapped(t *testing.T) {
 	for _, none := range []io.ReadCloser{nil, http.NoBody} {
-		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: respondWithBody(none), CountBodyFailures: true})
+		transport := weirhttp.NewTransport(weirhttp.ForAll(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: respondWithBody(none), CountBodyFailures: true})
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.NoError(t, err)
 		require.Equal(t, none, resp.Body)

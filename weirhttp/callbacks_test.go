@@ -132,7 +132,7 @@ func handlersWith(c *callbacks) func() {
 	gate := weir.New("gate", config)
 	flight := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Second}})
 	full := inflight.New(inflight.Config{Limit: 1})
-	full.TryAcquire()
+	_, _ = full.TryAcquire(context.Background())
 	guard := weirhttp.Guard(func(*http.Request) *weir.Gate { c.by("gate"); return gate }, weirhttp.GuardConfig{
 		Classify:  func(*http.Request, int) breaker.Outcome { c.by("Classify"); return breaker.Success },
 		OnRefusal: c.onRefusal, Answer: c.answer,
@@ -154,7 +154,7 @@ func handlersWith(c *callbacks) func() {
 		useGate(gate, config)
 		for _, l := range []*inflight.Limiter{flight, full} {
 			_ = l.Reconfigure(inflight.Config{Limit: 1, Queue: l.Queue()})
-			_, _, _ = l.InFlight(), l.Stats(), l.Waits()
+			_, _ = l.InFlight(), l.Stats()
 			l.Observe(func(*stat.Series, float64) bool { return true })
 		}
 	}
@@ -165,7 +165,7 @@ func useGate(g *weir.Gate, c weir.Config) {
 	_ = g.Reconfigure(c)
 	g.Hold(time.Millisecond)
 	g.Breaker().Reset()
-	_, _, _, _, _ = g.Admissions(), g.Tripped(), g.Explain(), g.Totals(), g.Limiter()
+	_, _, _, _, _ = g.Stats(), g.Tripped(), g.Explain(), g.Totals(), g.Limiter()
 	g.Observe(func(*stat.Series, float64) bool { return true })
 	g.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 }

@@ -71,7 +71,7 @@ func resultsByDefault(cancelled, late context.Context) []result {
 func outcomeOf(ctx context.Context, t *testing.T, base http.RoundTripper, wantErr error) breaker.Outcome {
 	gate := weir.New("g", weir.Config{})
 	req := newGet(t, "https://a.example/")
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
 		if ctx != nil {
 			*req = *req.WithContext(ctx)
 		}
@@ -128,7 +128,7 @@ func TestClassify(t *testing.T) {
 		{0, weir.ErrRefused, breaker.Ignored},
 	} {
 		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: errorOrStatus(c.err, c.status), Classify: classify})
+		transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: errorOrStatus(c.err, c.status), Classify: classify})
 
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.ErrorIs(t, err, c.err)
@@ -141,14 +141,14 @@ func TestClassify(t *testing.T) {
 
 func TestErrorsAreClassifiedByTheBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{Breaker: breaker.Config{Classify: breaker.Ignore(errDown)}})
-	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: errorOrStatus(errDown, 0)}).RoundTrip(newGet(t, "https://a.example/"))
+	_, err := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: errorOrStatus(errDown, 0)}).RoundTrip(newGet(t, "https://a.example/"))
 	require.ErrorIs(t, err, errDown)
 	require.Equal(t, breaker.Ignored, onlyOutcome(gate))
 }
 
 func TestPanickingClassifyIgnoresTheCall(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{
 		Base:     alwaysRespond(200),
 		Classify: func(*http.Response, error) breaker.Outcome { panic("boom") },
 	})
@@ -175,7 +175,7 @@ func TestInvalidRequestIsNotAFailure(t *testing.T) {
 		gate := weir.New("g", weir.Config{})
 		req := newGet(t, "http://127.0.0.1:1/")
 		spoil(req)
-		_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{}).RoundTrip(req)
+		_, err := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{}).RoundTrip(req)
 		require.Error(t, err, name)
 		require.Equal(t, breaker.Ignored, onlyOutcome(gate), "%s: %v", name, err)
 	}
@@ -183,7 +183,7 @@ func TestInvalidRequestIsNotAFailure(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	req := newGet(t, "http://127.0.0.1:1/")
 	req.Header.Set("X-A", "tab\tand \xffbytes are fine")
-	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{}).RoundTrip(req)
+	_, err := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{}).RoundTrip(req)
 	require.Error(t, err)
 	require.Equal(t, breaker.Failure, onlyOutcome(gate), "no server listens there: %v", err)
 }
@@ -207,7 +207,7 @@ func TestUnreadableUploadIsNotAFailure(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	})
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: server.Client().Transport})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: server.Client().Transport})
 	body := io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errUpload))
 
 	_, err := transport.RoundTrip(newPost(t, server.URL, body))
@@ -230,7 +230,7 @@ func TestUploadShorterThanItsLengthIsNotAFailure(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	req := newPost(t, server.URL, io.MultiReader(strings.NewReader("some")))
 	req.ContentLength = 10
-	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: server.Client().Transport}).RoundTrip(req)
+	_, err := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: server.Client().Transport}).RoundTrip(req)
 	// about the length, or about the connection that net/http closes concurrently
 	require.Error(t, err)
 	require.Equal(t, breaker.Ignored, onlyOutcome(gate))
@@ -244,7 +244,7 @@ func TestServerThatAbortsAnUploadHasFailed(t *testing.T) {
 		"at the end":    func(upload io.ReadCloser) { _, _ = io.Copy(io.Discard, upload) },
 	} {
 		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+		transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 			use(req.Body)
 			return nil, errDown
 		})})
@@ -267,7 +267,7 @@ func TestRequestIsNotCopiedIfItsBodyCannotFail(t *testing.T) {
 		"none": nil, "none of it": http.NoBody, "in memory": strings.NewReader("x"), "file": file,
 	} {
 		req := newPost(t, "https://a.example/", body)
-		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: baseFunc(func(sent *http.Request) (*http.Response, error) {
+		transport := weirhttp.NewTransport(weirhttp.ForAll(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: baseFunc(func(sent *http.Request) (*http.Response, error) {
 			require.Same(t, req, sent, name)
 			return newResponse(http.StatusOK), nil
 		})})

@@ -46,7 +46,7 @@
 //	                       the caller cancelled
 //
 // A gate function returns the gate of a request, or nil for a request without a gate. [Per] and
-// [One] return gate functions, and any func(*http.Request) *weir.Gate is one. A gate function is
+// [ForAll] return gate functions, and any func(*http.Request) *weir.Gate is one. A gate function is
 // called for each request, from any number of goroutines, and must not block. For metrics and alert
 // rules use the group or gate behind it.
 //

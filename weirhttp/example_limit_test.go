@@ -232,7 +232,7 @@ func ExampleShedConfig() {
 // While the handler fails, Answer writes an older page.
 func ExampleGuard() {
 	search := weir.New("search", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 2}})
-	server := weirhttp.Guard(weirhttp.One(search), weirhttp.GuardConfig{
+	server := weirhttp.Guard(weirhttp.ForAll(search), weirhttp.GuardConfig{
 		Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 			fmt.Fprint(w, "yesterday's page, for the breaker is open: ", errors.Is(f.Err, breaker.ErrOpen))
 		},
@@ -281,7 +281,7 @@ func ExampleGuardConfig() {
 		return breaker.Success
 	}}
 	gate := weir.New("api", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
-	printResponse(weirhttp.Guard(weirhttp.One(gate), c)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	printResponse(weirhttp.Guard(weirhttp.ForAll(gate), c)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})), newRequestTo("/"))
 	fmt.Println(gate.Breaker().State())

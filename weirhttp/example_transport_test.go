@@ -92,7 +92,7 @@ func ExampleTransport() {
 	server := newBrokenServer()
 	defer server.Close()
 	gate := weir.New("prices", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{
 		OnRefusal: weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(os.Stderr, nil))),
 		Fallback: func(req *http.Request, _ error) (*http.Response, error) {
 			return &http.Response{
@@ -116,7 +116,7 @@ func ExampleDefaultClassify() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	gate := weir.New("catalogue", weir.Config{})
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{
 		Classify: func(resp *http.Response, err error) breaker.Outcome {
 			if err == nil && resp.StatusCode == http.StatusNotFound {
 				return breaker.Failure
@@ -133,7 +133,7 @@ func ExampleTransportConfig() {
 	server := newBrokenServer()
 	defer server.Close()
 	gate := weir.New("api", weir.Config{})
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{
 		Base:          &http.Transport{MaxIdleConnsPerHost: 100},
 		MaxRetryAfter: 10 * time.Second, // the server asks for 30
 	})}
@@ -144,11 +144,11 @@ func ExampleTransportConfig() {
 }
 
 // One gate guards all hosts of a service.
-func ExampleOne() {
+func ExampleForAll() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	search := weir.New("search", weir.Config{Rate: limiter.PerMinute(1)})
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(search), weirhttp.TransportConfig{})}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.ForAll(search), weirhttp.TransportConfig{})}
 	for range 2 {
 		_, err := get(client, server.URL)
 		fmt.Println(errors.Is(err, limiter.ErrLimited))
@@ -239,7 +239,7 @@ func ExamplePer_shared() {
 func ExampleRefusedError() {
 	gate := weir.New("api", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{})}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{})}
 	_, err := get(client, "https://API.example.com:443/users")
 
 	if refused, ok := errors.AsType[*weirhttp.RefusedError](err); ok {
@@ -257,7 +257,7 @@ func ExampleTransportConfig_bodies() {
 	}))
 	defer server.Close()
 	gate := weir.New("downloads", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{CountBodyFailures: true})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{CountBodyFailures: true})
 	_, err := get(&http.Client{Transport: transport}, server.URL)
 	fmt.Println(err, gate.Totals().Successes, gate.Totals().Failures)
 	// Output: unexpected EOF 1 1

@@ -25,7 +25,7 @@ type GuardConfig struct {
 // its gate refuses requests with status 503:
 //
 //	search := weir.New("search", weir.Config{})
-//	mux.Handle("GET /search", weirhttp.Guard(weirhttp.One(search), weirhttp.GuardConfig{})(searchHandler))
+//	mux.Handle("GET /search", weirhttp.Guard(weirhttp.ForAll(search), weirhttp.GuardConfig{})(searchHandler))
 //
 // With Per and ByRoute each route has its own gate. A request waits for a token for up to
 // weir.Config.MaxWait. If the gate function returns nil, the request is served without a gate, as

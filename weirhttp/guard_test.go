@@ -21,7 +21,7 @@ import (
 
 // guard returns a Guard with one breaker.
 func guard(b *breaker.Breaker, c weirhttp.GuardConfig) func(http.Handler) http.Handler {
-	return weirhttp.Guard(weirhttp.One(weir.Join("gate", weir.Parts{Breaker: b})), c)
+	return weirhttp.Guard(weirhttp.ForAll(weir.Join("gate", weir.Parts{Breaker: b})), c)
 }
 
 func respondWith(status int) http.Handler {
@@ -166,7 +166,7 @@ func TestGuardWithALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := weir.New("reports", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Second})
 		var refusals []error
-		h := weirhttp.Guard(weirhttp.One(gate), weirhttp.GuardConfig{
+		h := weirhttp.Guard(weirhttp.ForAll(gate), weirhttp.GuardConfig{
 			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f.Err) },
 		})(respondWith(200))
 		start := time.Now()

@@ -32,8 +32,8 @@ func everyGates() map[string]gateFunc {
 		"shadow breaker":      gatePerHost(in(breaker.Shadow)),
 		"forced closed":       gatePerHost(in(breaker.ForcedClosed)),
 		"disabled":            gatePerHost(in(breaker.Disabled)),
-		"one":                 weirhttp.One(weir.New("http", weir.Config{})),
-		"joined":              weirhttp.One(weir.Join("http", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
+		"one":                 weirhttp.ForAll(weir.New("http", weir.Config{})),
+		"joined":              weirhttp.ForAll(weir.Join("http", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
 		"a host without room": weirhttp.Per(full, weirhttp.ByHost),
 	}
 }
@@ -127,7 +127,7 @@ func TestRetryAfterOfAServerIsBounded(t *testing.T) {
 func TestRefusalOfAnInnerTransportIsNotARetryAfter(t *testing.T) {
 	inner := weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{Base: alwaysRespond(http.StatusTooManyRequests, "Retry-After", "60")})
 	outer := weir.New("outer", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(outer), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(weirhttp.ForAll(outer), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		resp, err := inner.RoundTrip(req)
 		if err == nil {
 			resp.Header.Del("Retry-After")
@@ -140,7 +140,7 @@ func TestRefusalOfAnInnerTransportIsNotARetryAfter(t *testing.T) {
 		require.ErrorContains(t, err, `"http": the service asked to wait`)
 	}
 	require.EqualValues(t, 3, outer.Totals().Ignored)
-	require.Zero(t, outer.Admissions().Refused)
+	require.Zero(t, outer.Stats().Refused)
 }
 
 // A cancelled request is ignored, whatever its error is.
@@ -151,7 +151,7 @@ func TestCancelledRequestsAreIgnored(t *testing.T) {
 	} {
 		gate := weir.New("g", weir.Config{})
 		var leave func()
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+		transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{
 			Base: baseFunc(func(*http.Request) (*http.Response, error) {
 				leave()
 				return nil, word
@@ -201,7 +201,7 @@ func TestConsecutiveFailuresDetectAnOutageWithRetryAfter(t *testing.T) {
 			open   bool
 		}{{breaker.Config{}, false}, {breaker.Config{ConsecutiveFailures: 3}, true}} {
 			gate := weir.New("g", weir.Config{Breaker: c.config})
-			transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(http.StatusServiceUnavailable, "Retry-After", "60")})
+			transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: alwaysRespond(http.StatusServiceUnavailable, "Retry-After", "60")})
 			opened := false
 			for range 5 * 60 {
 				if resp, err := transport.RoundTrip(newGet(t, "http://a.example/")); err == nil {
@@ -211,7 +211,7 @@ func TestConsecutiveFailuresDetectAnOutageWithRetryAfter(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			require.Equal(t, c.open, opened)
-			require.Positive(t, gate.Admissions().Refused)
+			require.Positive(t, gate.Stats().Refused)
 		}
 	})
 }

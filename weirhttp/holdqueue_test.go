@@ -19,7 +19,7 @@ import (
 func TestQueuedCallsKeepToMaxWaitDuringAHold(t *testing.T) {
 	config := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second}
 	for name, gates := range map[string]func() gateFunc{
-		"one":      func() gateFunc { return weirhttp.One(weir.New("g", config)) },
+		"one":      func() gateFunc { return weirhttp.ForAll(weir.New("g", config)) },
 		"per host": func() gateFunc { return gatePerHost(config) },
 	} {
 		synctest.Test(t, func(t *testing.T) {

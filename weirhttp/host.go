@@ -98,10 +98,10 @@ func Per[K comparable](group *weir.Group[K], key func(*http.Request) K) func(*ht
 	return func(r *http.Request) *weir.Gate { return group.Get(key(r)) }
 }
 
-// One returns a gate function with one gate for all requests. It panics if gate is nil.
-func One(gate *weir.Gate) func(*http.Request) *weir.Gate {
+// ForAll returns a gate function with one gate for all requests. It panics if gate is nil.
+func ForAll(gate *weir.Gate) func(*http.Request) *weir.Gate {
 	if gate == nil {
-		panic(errors.New("weirhttp: One needs a gate"))
+		panic(errors.New("weirhttp: ForAll needs a gate"))
 	}
 	return func(*http.Request) *weir.Gate { return gate }
 }

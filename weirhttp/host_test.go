@@ -144,7 +144,7 @@ func FuzzHost(f *testing.F) {
 }
 
 func TestGateFunctionsNeedTheirParts(t *testing.T) {
-	require.PanicsWithError(t, "weirhttp: One needs a gate", func() { weirhttp.One(nil) })
+	require.PanicsWithError(t, "weirhttp: ForAll needs a gate", func() { weirhttp.ForAll(nil) })
 	require.Panics(t, func() { weirhttp.Per[string](nil, weirhttp.ByHost) })
 	require.Panics(t, func() { weirhttp.Per(weir.NewGroup[string]("g", weir.GroupConfig{}), nil) })
 }

@@ -145,7 +145,7 @@ func TestResponseHasTheRequestOfTheCaller(t *testing.T) {
 		}
 		for _, forced := range []breaker.State{"", breaker.ForcedOpen} {
 			gate := weir.New("gate", weir.Config{Breaker: breaker.Config{Force: forced}})
-			transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+			transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{
 				Base:     baseFunc(func(r *http.Request) (*http.Response, error) { return respond(r), nil }),
 				Fallback: func(r *http.Request, _ error) (*http.Response, error) { return respond(r), nil },
 			})

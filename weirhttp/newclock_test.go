@@ -18,7 +18,7 @@ import (
 // last request of the clock before was refused.
 func TestTransportAndMiddlewareStartAgainWithEachClock(t *testing.T) {
 	down := false
-	transport := weirhttp.NewTransport(weirhttp.One(weir.New("transport", weir.Config{})), weirhttp.TransportConfig{
+	transport := weirhttp.NewTransport(weirhttp.ForAll(weir.New("transport", weir.Config{})), weirhttp.TransportConfig{
 		Base: baseFunc(func(*http.Request) (*http.Response, error) {
 			if down {
 				return newResponse(http.StatusServiceUnavailable, "Retry-After", "30"), nil
@@ -58,7 +58,7 @@ func TestTransportAndMiddlewareStartAgainWithEachClock(t *testing.T) {
 			require.NoError(t, resp.Body.Close())
 			return false, 0
 		},
-		"guard": served(weirhttp.Guard(weirhttp.One(weir.New("guard", weir.Config{})), weirhttp.GuardConfig{})(service)),
+		"guard": served(weirhttp.Guard(weirhttp.ForAll(weir.New("guard", weir.Config{})), weirhttp.GuardConfig{})(service)),
 		"limit": served(weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(5, weirhttp.ByNothing)}}).Handler(service)),
 		"shed":  served(shed),
 	} {

@@ -33,7 +33,7 @@ func TestClientThatLeavesIsNotReportedAsRefused(t *testing.T) {
 	}{
 		"shed": {func(_ *testing.T, f func(*http.Request, weirhttp.Refusal)) func(http.Handler) http.Handler {
 			flight := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Minute}})
-			_, _ = flight.TryAcquire()
+			_, _ = flight.TryAcquire(t.Context())
 			return weirhttp.Shed(flight, weirhttp.ShedConfig{OnRefusal: f})
 		}, 1},
 		"limit": {func(_ *testing.T, f func(*http.Request, weirhttp.Refusal)) func(http.Handler) http.Handler {
@@ -47,7 +47,7 @@ func TestClientThatLeavesIsNotReportedAsRefused(t *testing.T) {
 				_ = gate.Run(t.Context(), func(context.Context) error { time.Sleep(time.Hour); return nil })
 			}()
 			synctest.Wait()
-			return weirhttp.Guard(weirhttp.One(gate), weirhttp.GuardConfig{OnRefusal: f})
+			return weirhttp.Guard(weirhttp.ForAll(gate), weirhttp.GuardConfig{OnRefusal: f})
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

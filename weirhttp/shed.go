@@ -92,7 +92,7 @@ func adapts(l *inflight.Limiter) bool { return inflight.Inside(friend.Key{}).Ada
 
 func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter) (inflight.Slot, error) {
 	if inFlight.Queue().Target == 0 {
-		return inFlight.TryAcquireFor(inflight.Caller{})
+		return inFlight.TryAcquire(r.Context())
 	}
 	var caller inflight.Caller
 	if c.Caller != nil {
@@ -102,7 +102,11 @@ func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter) (infli
 		n, err := strconv.Atoi(attempt)
 		caller.Retry = err == nil && n > 1
 	}
-	return inFlight.AcquireFor(r.Context(), caller)
+	ctx := r.Context()
+	if c.Caller != nil || caller.Retry {
+		ctx = inflight.WithCaller(ctx, caller)
+	}
+	return inFlight.Acquire(ctx)
 }
 
 // refusal returns the refusal of a request that got no slot.

@@ -21,7 +21,7 @@ func TestThrottleRefusesRequestsOfATransport(t *testing.T) {
 				Breaker:  breaker.New("search", breaker.Config{Force: breaker.Disabled}),
 				Throttle: throttle.New("search throttle", throttle.Config{}),
 			})
-			transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(status)})
+			transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: alwaysRespond(status)})
 			sent, refused := 0, 0
 			for range 200 {
 				_, err := transport.RoundTrip(newGet(t, "https://a.example/"))

@@ -18,7 +18,7 @@ func TestTransportRecordsOutcomesWithAThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := throttle.New("search throttle", throttle.Config{})
 		gate := weir.Join("search", weir.Parts{Breaker: breaker.New("search", breaker.Config{FailureRate: breaker.Off}), Throttle: th})
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(503)})
+		transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: alwaysRespond(503)})
 		refused := int64(0)
 		for range 200 {
 			resp, err := transport.RoundTrip(newGet(t, "https://search.example/"))

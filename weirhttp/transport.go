@@ -34,7 +34,7 @@ type Transport struct {
 }
 
 // NewTransport returns a transport that sends each request through the gate that the gate function
-// returns: see [Per] and [One]. If the function returns nil, the request is sent without a gate.
+// returns: see [Per] and [ForAll]. If the function returns nil, the request is sent without a gate.
 // NewTransport panics with the error of c.Validate if c is invalid, and if gate is nil.
 func NewTransport(gate func(*http.Request) *weir.Gate, c TransportConfig) *Transport {
 	if err := c.Validate(); err != nil {

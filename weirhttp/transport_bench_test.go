@@ -34,7 +34,7 @@ func roundTrips(b *testing.B, transport http.RoundTripper) {
 func BenchmarkRoundTripBare(b *testing.B) { roundTrips(b, stubTransport{}) }
 
 func BenchmarkRoundTripOneGate(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(weirhttp.One(weir.New("api", weir.Config{})), weirhttp.TransportConfig{Base: stubTransport{}}))
+	roundTrips(b, weirhttp.NewTransport(weirhttp.ForAll(weir.New("api", weir.Config{})), weirhttp.TransportConfig{Base: stubTransport{}}))
 }
 
 func BenchmarkRoundTripPerHost(b *testing.B) {
@@ -48,7 +48,7 @@ func BenchmarkRoundTripPerHostLimited(b *testing.B) {
 func BenchmarkRoundTripRefused(b *testing.B) {
 	gate := weir.New("api", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: stubTransport{}})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: stubTransport{}})
 	req := newGet(b, "https://api.example.com/users")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -134,7 +134,7 @@ func TestWaitingCallersOverARealStack(t *testing.T) {
 	}, func(t *testing.T, base http.RoundTripper) {
 		served = nil
 		gate := weir.New("g", weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: 2 * time.Second})
-		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: base})}
+		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: base})}
 		var callers sync.WaitGroup
 		for i := range 30 {
 			callers.Go(func() {
@@ -153,7 +153,7 @@ func TestWaitingCallersOverARealStack(t *testing.T) {
 		for i, at := range served {
 			require.Equal(t, time.Duration(i)*100*time.Millisecond, at.Sub(served[0]))
 		}
-		done := gate.Admissions()
+		done := gate.Stats()
 		require.Equal(t, int64(30), done.Allowed+done.Waited+done.Refused+done.Cancelled)
 		require.Equal(t, int64(len(served)), gate.Breaker().Counts().Successes)
 		require.Zero(t, gate.Breaker().Counts().Failures)

@@ -17,7 +17,7 @@ func TestTransportConfigNamesAllFaults(t *testing.T) {
 	const want = "weirhttp: Base is a nil *http.Transport, must be set or left out\n" +
 		"weirhttp: MaxRetryAfter is -1s, must not be negative, or Off"
 	require.EqualError(t, bad.Validate(), want)
-	gate := weirhttp.One(weir.New("shop", weir.Config{}))
+	gate := weirhttp.ForAll(weir.New("shop", weir.Config{}))
 	require.PanicsWithError(t, want, func() { weirhttp.NewTransport(gate, bad) })
 	for _, good := range []weirhttp.TransportConfig{
 		{},

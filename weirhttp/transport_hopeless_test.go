@@ -21,7 +21,7 @@ func TestTransportRefusesRequestsWithTooLittleTime(t *testing.T) {
 		w.WriteHeader(http.StatusOK)
 	}, func(t *testing.T, base http.RoundTripper) {
 		for name, gate := range map[string]gateFunc{
-			"one gate": weirhttp.One(weir.New("api", weir.Config{RefuseHopeless: true})),
+			"one gate": weirhttp.ForAll(weir.New("api", weir.Config{RefuseHopeless: true})),
 			"per host": gatePerHost(weir.Config{RefuseHopeless: true}),
 		} {
 			var logged strings.Builder

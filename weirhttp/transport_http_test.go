@@ -51,7 +51,7 @@ func newGuardedClient(server *httptest.Server, gate *weir.Gate) (*http.Client, *
 }
 
 func newClientOf(gate *weir.Gate, c weirhttp.TransportConfig) (*http.Client, *weirhttp.Transport) {
-	transport := weirhttp.NewTransport(weirhttp.One(gate), c)
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), c)
 	return &http.Client{Transport: transport}, transport
 }
 

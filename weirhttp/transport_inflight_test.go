@@ -22,9 +22,9 @@ func TestTransportBoundsRequestsInFlight(t *testing.T) {
 		time.Sleep(time.Second)
 	}, func(t *testing.T, base http.RoundTripper) {
 		gates := map[string]gateFunc{
-			"one gate":           weirhttp.One(weir.New("api", weir.Config{MaxConcurrent: 1})),
+			"one gate":           weirhttp.ForAll(weir.New("api", weir.Config{MaxConcurrent: 1})),
 			"per host":           gatePerHost(weir.Config{MaxConcurrent: 1}),
-			"one gate, adaptive": weirhttp.One(weir.New("api", weir.Config{MaxConcurrent: 1, Adaptive: true})),
+			"one gate, adaptive": weirhttp.ForAll(weir.New("api", weir.Config{MaxConcurrent: 1, Adaptive: true})),
 			"per host, adaptive": gatePerHost(weir.Config{MaxConcurrent: 1, Adaptive: true}),
 		}
 		for name, gate := range gates {

@@ -26,7 +26,7 @@ func TestTransportObeysLimit(t *testing.T) {
 				limit.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = append(served, time.Now()) })).ServeHTTP(w, r)
 			}, func(t *testing.T, base http.RoundTripper) {
 				limit, refused, served = weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies}), nil, nil
-				listening := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{Rate: limiter.PerSecond(1000), MaxWait: time.Minute})), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+				listening := weirhttp.NewTransport(weirhttp.ForAll(weir.New("g", weir.Config{Rate: limiter.PerSecond(1000), MaxWait: time.Minute})), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 					resp, err := base.RoundTrip(req)
 					if err == nil && resp.StatusCode == http.StatusTooManyRequests {
 						refused = append(refused, time.Now())

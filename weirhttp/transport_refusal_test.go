@@ -65,14 +65,14 @@ func TestErrorOfALimit(t *testing.T) {
 func TestErrorOfAForcedOpenBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(200)}).RoundTrip(newGet(t, "https://a.example/"))
+	_, err := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: alwaysRespond(200)}).RoundTrip(newGet(t, "https://a.example/"))
 	require.EqualError(t, err, `weirhttp: a.example is not called: breaker "g" is forced open`)
 }
 
 func TestBodiesOfRefusedRequestsAreClosed(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(200)})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: alwaysRespond(200)})
 	body := &uploadBody{Reader: strings.NewReader("x")}
 
 	_, err := transport.RoundTrip(newPost(t, "https://a.example/", body))
@@ -150,7 +150,7 @@ func TestFallbackMayPassTheBodyOn(t *testing.T) {
 		handed = req.Body
 		return newResponse(200), err
 	})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{
 		Base:     alwaysRespond(200),
 		Fallback: func(req *http.Request, _ error) (*http.Response, error) { return mirror.RoundTrip(req) },
 	})

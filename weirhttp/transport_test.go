@@ -33,7 +33,7 @@ func TestEachHostHasItsOwnGate(t *testing.T) {
 
 func TestPanicOfTheBaseIsAFailure(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) { panic("boom") })})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) { panic("boom") })})
 	require.PanicsWithValue(t, "boom", func() { _, _ = transport.RoundTrip(newGet(t, "https://a.example/")) })
 	require.Equal(t, window.Counts{Failures: 1, ConsecutiveFailures: 1}, gate.Breaker().Counts())
 }
@@ -94,7 +94,7 @@ func TestNewTransportNeedsAGateFunction(t *testing.T) {
 // causes no panic.
 func TestBaseThatReturnsNothing(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	nothing := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) { return nil, nil })})
+	nothing := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) { return nil, nil })})
 	resp, err := nothing.RoundTrip(newGet(t, "https://a.example/"))
 	require.Nil(t, resp)
 	require.NoError(t, err)

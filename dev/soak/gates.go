@@ -143,7 +143,7 @@ func (g *gateUnderTest) audit() {
 
 // allowed returns how many tokens were used.
 func (g *gateUnderTest) allowed() int64 {
-	a := g.gate.Admissions()
+	a := g.gate.Stats()
 	return a.Allowed + a.Waited
 }
 
@@ -172,7 +172,7 @@ func (g *gateUnderTest) checkTotals() {
 	if allowed, ran := g.allowed(), g.ran.Load(); allowed != ran {
 		g.faults.add("tokens", "%s: %d calls ran with %d tokens", g.gate.Name(), ran, allowed)
 	}
-	if a := g.gate.Admissions(); a.Refused != g.refusedLimited.Load() {
+	if a := g.gate.Stats(); a.Refused != g.refusedLimited.Load() {
 		g.faults.add("lost refusals", "%s: %d over the limit, %d counted", g.gate.Name(), g.refusedLimited.Load(), a.Refused)
 	}
 	if active := metricOf(g.gate, "weir.inflight.call.active"); active != 0 {

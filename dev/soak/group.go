@@ -69,7 +69,7 @@ func (g *groupUnderTest) audit() {
 		g.faults.add("limit", "one key of the group allowed %d, at most %.1f", ran, limit)
 	}
 	ran := g.ran.Load() // read before the tokens: each call took one before it ran
-	if a := g.group.Admissions(); a.Allowed+a.Waited < ran {
+	if a := g.group.Stats(); a.Allowed+a.Waited < ran {
 		g.faults.add("tokens", "the group: %d calls ran with %d tokens", ran, a.Allowed+a.Waited)
 	}
 }

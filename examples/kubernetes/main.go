@@ -108,7 +108,7 @@ func serve(addr string, h http.Handler) server {
 // paymentHandler returns a handler that makes one payment for each request.
 func paymentHandler(set *weirconfig.Set, payments string) http.Handler {
 	client := &http.Client{
-		Transport: weirhttp.NewTransport(weirhttp.One(set.Gate("payments")), weirhttp.TransportConfig{}),
+		Transport: weirhttp.NewTransport(weirhttp.ForAll(set.Gate("payments")), weirhttp.TransportConfig{}),
 		Timeout:   10 * time.Second,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -47,7 +47,7 @@ func newTelemetry(ctx context.Context, every time.Duration, file string, sources
 	if err != nil {
 		return nil, err
 	}
-	histograms, err := producer.New(sources...)
+	histograms, err := producer.New(producer.Config{}, sources...)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func TestOTLPReceiverGetsTheCountsOfTheProgram(t *testing.T) {
 	require.Positive(t, sum.OTelExports)
 
 	require.Equal(t, "storefront", r.service)
-	n, a := s.payments.Totals(), s.payments.Admissions()
+	n, a := s.payments.Totals(), s.payments.Stats()
 	require.Equal(t, map[string]float64{
 		"success": float64(n.Successes), "failure": float64(n.Failures), "ignored": float64(n.Ignored), "refused": float64(n.Refused),
 	}, r.sum("weir.breaker.calls", "weir.breaker.outcome"))

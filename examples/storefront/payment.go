@@ -64,7 +64,7 @@ type paymentClient struct {
 // newPaymentClient returns a client whose requests all go through the gate.
 func newPaymentClient(addr string, deadline time.Duration, gate *weir.Gate) *paymentClient {
 	base := &http.Transport{MaxIdleConnsPerHost: 100, IdleConnTimeout: 10 * time.Second}
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: base})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: base})
 	return &paymentClient{http: &http.Client{Transport: transport}, url: "http://" + addr + "/charge", deadline: deadline}
 }
 

@@ -76,7 +76,7 @@ func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 
 func compareCounts(t *testing.T, s *storefront, p *prometheusServer) {
 	t.Helper()
-	n, a := s.payments.Totals(), s.payments.Admissions()
+	n, a := s.payments.Totals(), s.payments.Stats()
 	require.Equal(t, map[string]float64{
 		"success": float64(n.Successes), "failure": float64(n.Failures), "ignored": float64(n.Ignored), "refused": float64(n.Refused),
 	}, p.valuesBy("weir_breaker_outcome", `weir_breaker_calls_total{weir_breaker_name="payments"}`))

@@ -41,7 +41,7 @@ func TestRowOfAGate(t *testing.T) {
 		runCalls(payments, 0, 2)
 		time.Sleep(time.Second)
 		r := getSnapshot(t, page).row(t, "payments")
-		passed, refused := payments.Totals().Calls(), payments.Admissions().Refused
+		passed, refused := payments.Totals().Calls(), payments.Stats().Refused
 		require.Equal(t, int64(14), passed+refused)
 		span := 1 + 0.008*float64(passed-payments.Totals().Failures)
 		require.InDelta(t, float64(passed)/span, *r.Rate, 0.01)

@@ -21,7 +21,7 @@ import (
 func Example() {
 	gate := weir.New("users", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})}
 
 	spans := tracetest.NewSpanRecorder()
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("shop")
@@ -40,7 +40,7 @@ func Example() {
 func ExampleRefusedCall() {
 	gate := weir.New("users", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen, "")
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})
+	transport := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{OnRefusal: otelweir.RefusedCall})
 
 	spans := tracetest.NewSpanRecorder()
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("shop")

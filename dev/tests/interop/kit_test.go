@@ -87,11 +87,11 @@ func newTracedClientOf(o wrapOrder, c weirhttp.TransportConfig, gate *weir.Gate)
 	}
 	c.OnRefusal = otelweir.RefusedCall
 	if o == otelOutside {
-		s.weir = weirhttp.NewTransport(weirhttp.One(gate), c)
+		s.weir = weirhttp.NewTransport(weirhttp.ForAll(gate), c)
 		s.Client = &http.Client{Transport: otel(s.weir)}
 	} else {
 		c.Base = otel(c.Base)
-		s.weir = weirhttp.NewTransport(weirhttp.One(gate), c)
+		s.weir = weirhttp.NewTransport(weirhttp.ForAll(gate), c)
 		s.Client = &http.Client{Transport: s.weir}
 	}
 	return s

@@ -80,7 +80,7 @@ func (c config) guardedServer(name string) *loadServer {
 		{Name: "second", Rate: limiter.Per(1e6, time.Second), Burst: 1e6, By: weirhttp.ByIP}, {Name: "day", Rate: limiter.Per(1e9, 24*time.Hour), Burst: 1e9, By: weirhttp.ByIP},
 	}})
 	shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
-	r := c.newLoadServer(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(gate), weirhttp.GuardConfig{})(http.HandlerFunc(sayHello)))), unguardedTransport)
+	r := c.newLoadServer(name, shed(limit.Handler(weirhttp.Guard(weirhttp.ForAll(gate), weirhttp.GuardConfig{})(http.HandlerFunc(sayHello)))), unguardedTransport)
 	r.inUse = append(r.inUse, func() int64 { return int64(flight.InFlight()) }, func() int64 { return metricOf(gate, "weir.inflight.call.active") })
 	return r
 }

@@ -55,8 +55,8 @@ func newUsers() *users {
 }
 
 func (u *users) get(ctx context.Context, get, cached fetch, id int) (*User, error) {
-	slot, ok := u.slots.TryAcquire()
-	if !ok {
+	slot, err := u.slots.TryAcquire(ctx)
+	if err != nil {
 		return cached(ctx, id)
 	}
 	defer slot.Done(ctx, nil)

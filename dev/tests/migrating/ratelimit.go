@@ -73,7 +73,7 @@ func bucketReserve(limit *limiter.TokenBucket) (*limiter.Reservation, error) {
 	if !r.OK {
 		return nil, errors.New("more than the burst, or another caller waits")
 	}
-	return r, nil // sleep r.Delay, or r.Cancel()
+	return r, nil // sleep r.Delay, or r.Refund(1)
 }
 
 //readme:end

@@ -141,7 +141,7 @@ func TestBothReturnAllTokensOfTheLastReservation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer, peerReservations, own, ownReservations := reserveAll(t)
 		peerReservations[1].Cancel()
-		require.True(t, ownReservations[1].Cancel())
+		ownReservations[1].Refund(5)
 		require.Equal(t, -5.0, peer.Tokens())
 		require.Equal(t, -5.0, own.Tokens())
 	})
@@ -151,7 +151,7 @@ func TestBothKeepTheTokensOfAnEarlierReservation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer, peerReservations, own, ownReservations := reserveAll(t)
 		peerReservations[0].Cancel()
-		require.True(t, ownReservations[0].Cancel())
+		ownReservations[0].Refund(5)
 		require.Equal(t, -10.0, peer.Tokens())
 		require.Equal(t, -10.0, own.Tokens())
 	})
@@ -162,8 +162,8 @@ func TestOnlyRateLimiterCreditsASecondCancel(t *testing.T) {
 		peer, peerReservations, own, ownReservations := reserveAll(t)
 		peerReservations[1].Cancel()
 		peerReservations[1].Cancel()
-		require.True(t, ownReservations[1].Cancel())
-		require.False(t, ownReservations[1].Cancel())
+		ownReservations[1].Refund(5)
+		ownReservations[1].Refund(5)
 		require.Equal(t, 5.0, peer.Tokens(), "10 tokens too many: the other reservation is still valid")
 		require.Equal(t, -5.0, own.Tokens())
 	})

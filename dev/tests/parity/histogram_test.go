@@ -121,7 +121,7 @@ func requireSameHistograms(t *testing.T, sources ...stat.Source) map[string]uint
 	t.Helper()
 	direct := prometheus.NewPedanticRegistry()
 	require.NoError(t, direct.Register(prom.NewCollector(sources...)))
-	histograms, err := producer.New(sources...)
+	histograms, err := producer.New(producer.Config{}, sources...)
 	require.NoError(t, err)
 	around := prometheus.NewRegistry()
 	exporter, err := otelprom.New(otelprom.WithRegisterer(around), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo(), otelprom.WithProducer(histograms))

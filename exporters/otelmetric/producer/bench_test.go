@@ -17,7 +17,7 @@ func BenchmarkProduce(b *testing.B) {
 	for _, n := range []int{10, 1_000} {
 		for _, latency := range []bool{false, true} {
 			b.Run(fmt.Sprintf("breakers=%d/latency=%v", n, latency), func(b *testing.B) {
-				p, err := producer.New(busyBreakers(n, breaker.Config{Latency: latency})...)
+				p, err := producer.New(producer.Config{}, busyBreakers(n, breaker.Config{Latency: latency})...)
 				require.NoError(b, err)
 				b.ReportAllocs()
 				for b.Loop() {

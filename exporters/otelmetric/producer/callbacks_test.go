@@ -45,7 +45,7 @@ func TestCallbacksMayCallTheProducer(t *testing.T) {
 		}
 		c := producer.Config{Delta: delta, Attributes: func(attribute.KeyValue) bool { in("Attributes"); return true }}
 		var err error
-		p, err = producer.NewWith(c)
+		p, err = producer.New(c)
 		require.NoError(t, err)
 		for _, active = range []string{"Observe", "Histograms", "Attributes"} {
 			source := &callingSource{histogramSource{durationsOf(active, stat.Histogram{})}, in}
@@ -62,7 +62,7 @@ func TestCallbacksMayCallTheProducer(t *testing.T) {
 func TestASlowSourceDelaysNoOtherCall(t *testing.T) {
 	for _, delta := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			p, err := producer.NewWith(producer.Config{Delta: delta})
+			p, err := producer.New(producer.Config{Delta: delta})
 			require.NoError(t, err)
 			wait, produced := make(chan struct{}), make(chan int, 2)
 			slow := false

@@ -17,7 +17,7 @@ import (
 // newReaderWith returns a reader of a producer with a config.
 func newReaderWith(t *testing.T, c producer.Config, sources ...stat.Source) sdk.Reader {
 	t.Helper()
-	p, err := producer.NewWith(c, sources...)
+	p, err := producer.New(c, sources...)
 	require.NoError(t, err)
 	r := sdk.NewManualReader(sdk.WithProducer(p))
 	sdk.NewMeterProvider(sdk.WithReader(r))
@@ -84,7 +84,7 @@ func TestDeltaExportsWhatCameSinceTheLastCollection(t *testing.T) {
 func TestADeltaGoesOnAfterARemoval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &histogramSource{memberHistogram("a", time.Now(), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{4}, Sum: 4})}
-		p, err := producer.NewWith(producer.Config{Delta: true}, source)
+		p, err := producer.New(producer.Config{Delta: true}, source)
 		require.NoError(t, err)
 		r := sdk.NewManualReader(sdk.WithProducer(p))
 		sdk.NewMeterProvider(sdk.WithReader(r))

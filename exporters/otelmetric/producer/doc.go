@@ -4,7 +4,7 @@
 // The metrics API cannot observe a histogram that is kept elsewhere. The SDK accepts such
 // histograms from a producer that is given to a reader:
 //
-//	histograms, err := producer.New(payments, users)
+//	histograms, err := producer.New(producer.Config{}, payments, users)
 //	if err != nil {
 //		return err
 //	}

@@ -19,7 +19,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	payments := weir.New("payments", weir.Config{Breaker: breaker.Config{Latency: true}})
-	histograms, err := producer.New(payments)
+	histograms, err := producer.New(producer.Config{}, payments)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func Example() {
 // A program gives the producer to a reader that exports. The example reads the metrics itself.
 func ExampleProducer() {
 	payments := breaker.New("payments", breaker.Config{Latency: true})
-	histograms, err := producer.New(payments)
+	histograms, err := producer.New(producer.Config{}, payments)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -76,7 +76,7 @@ func ExampleConfig() {
 	for _, host := range []string{"a.example", "b.example"} {
 		_ = hosts.Get(host).Run(context.Background(), func(context.Context) error { return nil })
 	}
-	histograms, err := producer.NewWith(producer.Config{
+	histograms, err := producer.New(producer.Config{
 		Delta: true, Attributes: attribute.NewDenyKeysFilter("weir.group.key"),
 	}, hosts)
 	if err != nil {

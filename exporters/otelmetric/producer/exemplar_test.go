@@ -50,7 +50,7 @@ func TestDeltasHaveNewExemplarsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := stat.Histogram{Counts: []int64{1}, Sum: 1, Exemplars: []stat.Exemplar{{Value: 1, Time: time.Now(), TraceID: traceID}, {Value: 2, Time: time.Now(), TraceID: "no hex"}}}
 		source := &histogramSource{durationsOf("a", h)}
-		p, err := producer.NewWith(producer.Config{Delta: true}, source)
+		p, err := producer.New(producer.Config{Delta: true}, source)
 		require.NoError(t, err)
 		r := sdk.NewManualReader(sdk.WithProducer(p))
 		sdk.NewMeterProvider(sdk.WithReader(r))

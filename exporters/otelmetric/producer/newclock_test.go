@@ -18,9 +18,9 @@ import (
 // interval begins after its end.
 func TestAProducerStartsAgainWithEachClock(t *testing.T) {
 	b := breaker.New("payments", breaker.Config{Latency: true, Trace: func(context.Context) (trace, span string) { return traceID, spanID }})
-	totals, err := producer.New(b)
+	totals, err := producer.New(producer.Config{}, b)
 	require.NoError(t, err)
-	deltas, err := producer.NewWith(producer.Config{Delta: true}, b)
+	deltas, err := producer.New(producer.Config{Delta: true}, b)
 	require.NoError(t, err)
 	read := func(p *producer.Producer) point {
 		scopes, err := p.Produce(t.Context())

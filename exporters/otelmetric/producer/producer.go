@@ -44,10 +44,7 @@ var _ sdk.Producer = (*Producer)(nil)
 // New returns a producer of the sources. It reads each source once to learn its instruments. It
 // fails if [read.New] fails with the sources. A source that is given twice, or is part of another
 // source, is exported once. Sources without distributions may be given too.
-func New(sources ...stat.Source) (*Producer, error) { return NewWith(Config{}, sources...) }
-
-// NewWith is New with a config.
-func NewWith(c Config, sources ...stat.Source) (*Producer, error) {
+func New(c Config, sources ...stat.Source) (*Producer, error) {
 	set, err := read.New(func(s *stat.Series) series { return newSeries(s, c.Attributes) }, sources...)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func collect(t *testing.T, r sdk.Reader) []metricdata.Metrics {
 
 func newReader(t *testing.T, sources ...stat.Source) sdk.Reader {
 	t.Helper()
-	p, err := producer.New(sources...)
+	p, err := producer.New(producer.Config{}, sources...)
 	require.NoError(t, err)
 	r := sdk.NewManualReader(sdk.WithProducer(p), sdk.WithTemporalitySelector(func(sdk.InstrumentKind) metricdata.Temporality {
 		return metricdata.DeltaTemporality // which makes no difference
@@ -174,9 +174,9 @@ func TestSourcesWithoutHistograms(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	_, err := producer.New(breaker.New("a", breaker.Config{Latency: true}), breaker.New("a", breaker.Config{Latency: true}))
+	_, err := producer.New(producer.Config{}, breaker.New("a", breaker.Config{Latency: true}), breaker.New("a", breaker.Config{Latency: true}))
 	require.ErrorContains(t, err, "each source needs a name of its own")
-	_, err = producer.New(nil)
+	_, err = producer.New(producer.Config{}, nil)
 	require.EqualError(t, err, "stat: source 1 of 1 is nil")
 }
 
@@ -203,7 +203,7 @@ func TestInvalidHistogramsAreLeftOut(t *testing.T) {
 func TestSourcesComeAndGo(t *testing.T) {
 	one := stat.Histogram{Counts: []int64{1}, Sum: 1}
 	a, b := &histogramSource{durationsOf("a", one)}, &histogramSource{durationsOf("b", one)}
-	p, err := producer.New(a)
+	p, err := producer.New(producer.Config{}, a)
 	require.NoError(t, err)
 	names := func() (list []string) {
 		got, err := p.Produce(t.Context())

@@ -59,10 +59,11 @@ func weirCaller(c inflight.Config) caller {
 	l := inflight.New(c)
 	return func(ctx context.Context, f func(context.Context) error) error {
 		if c.Queue.Target == 0 {
-			if slot, ok := l.TryAcquire(); ok {
-				return endSlot(ctx, &slot, f)
+			slot, err := l.TryAcquire(ctx)
+			if err != nil {
+				return errNoSlot
 			}
-			return errNoSlot
+			return endSlot(ctx, &slot, f)
 		}
 		slot, err := l.Acquire(ctx)
 		if err != nil {
