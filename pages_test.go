@@ -250,7 +250,7 @@ func (t *configTable) faults(fields []configField) (all []string) {
 	return all
 }
 
-// defaultEnd ends the default in a sentence such as "Default 5m, or Cooldown if that is longer."
+// defaultEnd ends the default in a sentence such as "Default 5m, or Cooldown if that is longer".
 var defaultEnd = regexp.MustCompile(`[,:;] | (?:if|for|unless|with) |\.$`)
 
 // defaults returns the default of the field, or "required", as its comment says it in a sentence of
