@@ -78,7 +78,7 @@ const (
 )
 
 // New returns a handler for the sources. It leaves out sources without a name and sources that are
-// no objects: the package comment lists the objects. So you can pass the list of sources that your
+// no objects: docs/admin.md lists the objects. So you can pass the list of sources that your
 // exporters have. New returns an error if c is invalid, if c.Authorize is nil, if a source is nil,
 // or if two sources of a kind have the same name. Policies and monitors can be renamed, so New
 // accepts two with the same name, and a request for that name is refused.

@@ -28,47 +28,22 @@
 // returns to its own override, if it has one. A query that is not valid, or has an empty parameter,
 // is refused.
 //
-// # Objects
+// # Config
 //
-// A gate, a breaker, a limiter, a throttle and a bound on calls in flight are objects, and so is a
-// group of them. Give a throttle that is a part of a gate as a source of its own. The objects of a
-// weirhttp.Limit are its policies, by their names. Other middleware uses a gate or a bound, and
-// this gate or bound is the object. The name of an alert.Monitor is its Instance. A
-// guard of your own is an object if it has a view: see [github.com/weir-go/weir/stat/view]. Other
-// sources, such as those of package fleet, are objects if they have a method Name and at least one
-// of these:
+//	Config          Default         Change it
+//	Authorize       required        to the check of your credentials
+//	Logger          slog.Default()  to log actions elsewhere
+//	TrustedOrigins  none            if pages of another origin may send actions
 //
-//	Hold(d time.Duration)
-//	Reset(ctx context.Context, key string) error
-//	Busiest(n int) []limiter.BusyKey
-//	Breakers() iter.Seq2[string, *breaker.Breaker]
+// # Flow
 //
-// The breakers that Breakers yields are the members of the object. The action force on the whole
-// object does not reach breakers that are added later, and release ends the overrides of all its
-// breakers. If the breaker of a fleet.Link is forced open, the limiters decide by their OnOutage,
-// for example while Redis is replaced.
+//	request ──► origin ──► Authorize ──► limits of the user ──► object ──► log, history
+//	              │ 403        │ 401, 403       │ 429             │ 409: not an action of it
 //
-// A source with a method Sources() []stat.Source, such as a weirconfig.Set, stands for the sources
-// that it returns at each request. So the next request already finds the objects that a new
-// configuration adds.
-//
-// An action that an object does not have gets status 409, with the actions that it has.
-//
-// # Actions that end by themselves
-//
-// An action with "for" ends after that time, and the override or the limits that it has changed
-// return to their values before. A second action replaces the first, and when it ends, the values
-// before both actions return. An action without "for" stays. The end of an action undoes only what
-// the action itself has set. A value that the program or another user has set since then stays,
-// even if it is the same value. To keep the values of an action, do it again without "for", or set
-// them in the program or its configuration.
-//
-// An override, a rate with its burst, and a bound on calls in flight are separate. A hold always
-// ends automatically, and a shorter hold does not shorten it. The reset of a group of limiters, of
-// a policy or of one of their keys ends its hold. Until its end an action has a timer, but no
-// goroutine. A restart of the program ends all actions.
-//
-// # Health and shutdown
+// A gate, a breaker, a limiter, a throttle, a bound on calls in flight, a policy of a
+// weirhttp.Limit and an alert.Monitor are objects, and so is a group of them. docs/admin.md says
+// which other sources are. An action with "for" ends after that time, and the override or the
+// limits that it has changed return to their values before.
 //
 // NewHealth returns a second handler, for orchestrators and load balancers:
 //
@@ -78,21 +53,20 @@
 //	…
 //	err = health.Drain(ctx, server.Shutdown) // when the program is told to stop
 //
-// The program is ready while breakers are open, unless HealthConfig.NotReady names them. Otherwise
-// all its instances would leave service together as soon as a dependency fails. What they can do
-// without the dependency would be lost too: see
-// https://github.com/resilience4j/resilience4j/issues/607. Do not restart a program for an open
-// breaker either: use neither path for a liveness probe.
+// The program is ready while breakers are open, unless HealthConfig.NotReady names them: see
+// docs/admin.md.
 //
-// # Who may do what
+// # Guarantees
 //
-// Config.Authorize decides, and New fails without it. The origin of each request is checked as by
-// [http.CrossOriginProtection], and a body must have the Content-Type application/json, so no other
-// website can act through the browser of a user. Bodies are at most 16 kB and must arrive within 10
-// seconds. A user has 10 requests per second, and 32 are served at once.
-//
-// Each action is logged with its user as an event weir.admin.action. The history of an object has
-// its last 20 actions, and the 1,000 objects of the latest actions have a history. If an action
-// causes a [breaker.Change], the Reason of the change names the user and the reason of the action.
-// Refused callers are not told the user or the reason.
+//   - Config.Authorize decides who may do what, and New fails without it.
+//   - The origin of each request is checked as by [http.CrossOriginProtection], and a body must
+//     have the Content-Type application/json, so no other website can act through the browser of a
+//     user. Bodies are at most 16 kB and must arrive within 10 seconds.
+//   - A user has 10 requests per second, and 32 are served at once.
+//   - Each action is logged with its user as an event weir.admin.action. The history of an object
+//     has its last 20 actions, and the 1,000 objects of the latest actions have a history.
+//   - If an action causes a [breaker.Change], the Reason of the change names the user and the
+//     reason of the action. Refused callers are not told the user or the reason.
+//   - The end of an action undoes only what the action itself has set. A value that the program or
+//     another user has set since then stays, even if it is the same value.
 package admin

@@ -18,8 +18,8 @@ type HealthConfig struct {
 	// NotReady are the names of gates and breakers without which the program can serve no request
 	// at all. While one of them is open or forced open, the program is not ready. Half-open does
 	// not count, because without requests there would be no probes. Default none: a program that
-	// leaves service together with a dependency cannot even serve its fallbacks, see the package
-	// comment.
+	// leaves service together with a dependency cannot even serve its fallbacks, see
+	// docs/admin.md.
 	NotReady []string
 	// DrainDelay is how long the program keeps serving after Drain has made it not ready, so that
 	// load balancers notice, from 0 to 10m. It should be longer than the period of their checks

@@ -32,7 +32,7 @@ type Change struct {
 	Counts window.Counts
 	// Margin says how many fewer failures or slow calls would not have opened the breaker, such as
 	// "2 failures fewer in this window would not have opened it". It is empty if the number is not
-	// known: see the package comment.
+	// known: see docs/breaker.md.
 	Margin string
 	// LastFailures are the last failures before a breaker opened because of its calls, the oldest
 	// first. The errors of all calls that this opening refuses share the slice: do not change it.

@@ -28,7 +28,7 @@ const (
 //   - An error that matches weir.ErrRefused is ignored: an inner breaker, throttle or limiter
 //     refused the call, so the service never saw it.
 //   - Every other error is a failure, including a deadline that has passed. The breaker ignores
-//     some failures after a deadline all the same: see the package comment.
+//     some failures after a deadline all the same: see docs/breaker.md.
 func DefaultClassify(err error) Outcome {
 	return verdict.On[Outcome](context.Background(), err, nil)
 }

@@ -39,10 +39,11 @@ type Config struct {
 	// they are and whatever MinCalls is, or Off for never. A success does not end a run, but undoes
 	// FailureRate / (1 − FailureRate) failures, which is one by default. A run must be longer by
 	// one failure for every six calls in the window. A run does not count slow calls. With Off,
-	// rates are judged as calls end, whichever calls began before: see the package comment.
-	// Default: FailureRate × MinCalls, rounded up, or more if that is too short: when calls fail by
-	// chance at 40 % of FailureRate, they open the breaker less than once in a million calls. With
-	// the other defaults that is 10. The default is Off if LastCalls is set or FailureRate is Off.
+	// rates are judged as calls end, whichever calls began before: see docs/breaker.md.
+	// Default 10 if FailureRate and MinCalls have their defaults, and otherwise FailureRate ×
+	// MinCalls, rounded up, or more if that is too short: when calls fail by chance at 40 % of
+	// FailureRate, they open the breaker less than once in a million calls. The default is Off if
+	// LastCalls is set or FailureRate is Off.
 	FailureRun int
 	// Trip opens the breaker if it returns true, with the reason that it returns. It is called with
 	// the counts of the window at each result while the breaker is closed, outside all locks. If it
@@ -126,7 +127,7 @@ type Config struct {
 	//   - A call that panicked or called runtime.Goexit is a failure.
 	//   - A call that returned an error after its caller cancelled ctx is ignored. A deadline that
 	//     has passed is not a cancellation, because a service that hangs until the deadlines of its
-	//     callers has failed. The package comment says which deadlines say nothing about the
+	//     callers has failed. docs/breaker.md says which deadlines say nothing about the
 	//     service. If the call returned no error, Classify is called, but a failure is ignored.
 	//   - A call whose error matches weir.ErrRefused is ignored: an inner breaker, throttle or
 	//     limiter refused it, so the service never saw it. An error that joins a refusal and a
@@ -139,7 +140,7 @@ type Config struct {
 
 	// KeepFailures is how many failures the breaker keeps, from 1 to 100, to show the last ones
 	// when it opens, or Off for none. Once there are that many, a new failure replaces the oldest,
-	// but at most once per millisecond. See the package comment for what is kept of each. Default
+	// but at most once per millisecond. See docs/breaker.md for what is kept of each. Default
 	// 8.
 	KeepFailures int
 	// DescribeFailure may change what is kept of a failed call, such as add the trace ID of ctx as

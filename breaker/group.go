@@ -256,7 +256,7 @@ type GroupConfig struct {
 	MaxSeries int
 	// MaxOpen is the largest share of the keys that may be open at once, above 0 and at most 1, so
 	// that a fault of the caller itself, such as a lost network, does not open all breakers. See
-	// the package comment. Default 0: no bound.
+	// docs/breaker.md. Default 0: no bound.
 	MaxOpen float64
 }
 

@@ -99,7 +99,7 @@ func TestRecoveringOpensAfterFailuresAloneForRecovery(t *testing.T) {
 	require.Equal(t, breaker.Recovering, last.From)
 }
 
-// The package comment promises this bound.
+// docs/breaker.md promises this bound.
 func TestRecoveringLetsAtMostOneOfEightThroughWhileCallsFail(t *testing.T) {
 	for _, every := range []time.Duration{time.Microsecond, 10 * time.Millisecond, 300 * time.Millisecond, 3 * time.Second} {
 		r := newRecoveryRun(t, breaker.Config{Recovery: time.Hour})

@@ -32,7 +32,7 @@ const (
 
 // stateMachine is the state machine: which calls pass in each state, what their results do, and
 // what Counts shows. The comments say what ends a state. Besides, the methods at the end of this
-// file end any state. The package comment has the same table.
+// file end any state. docs/breaker.md has the same table.
 var stateMachine = map[State]behavior{
 	// ends when the results reach a limit of the rules: trip
 	Closed: {passes: allCalls, results: judgeResults, counts: showWindow},

@@ -9,7 +9,7 @@ import (
 )
 
 // usualDuration is the median duration of a successful call. A call whose own deadline was shorter
-// says nothing about the service. See the package comment.
+// says nothing about the service. See docs/breaker.md.
 //
 // The breaker learns it from cohorts: calls that began one after the other, whatever their results
 // are and whenever they end. A sample of calls in the order in which they end would have too many

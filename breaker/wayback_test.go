@@ -180,7 +180,7 @@ func (w *wayBack) changeService(s shape) {
 	}[w.IntN(5)]
 }
 
-// wayBackTime is the time that the package comment promises.
+// wayBackTime is the time that docs/breaker.md promises.
 func wayBackTime(c breaker.Config, longest, gap time.Duration) time.Duration {
 	d := modelDefaults(c)
 	window := max(d.Window, time.Duration(d.LastCalls)*gap)
@@ -188,7 +188,7 @@ func wayBackTime(c breaker.Config, longest, gap time.Duration) time.Duration {
 }
 
 // Whatever has happened before, a breaker lets all calls of a healthy service through again within
-// the time that the package comment promises. With WEIR_SOAK=true there is more trouble, a service
+// the time that docs/breaker.md promises. With WEIR_SOAK=true there is more trouble, a service
 // whose calls take long is called as often as the others, and the calls are made for longer.
 func TestABreakerFindsItsWayBack(t *testing.T) {
 	steps := testenv.Repeat(100_000, 400)

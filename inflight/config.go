@@ -11,10 +11,10 @@ const maxLimit = 1_000_000
 // Config configures a [Limiter].
 type Config struct {
 	// Limit is the highest number of calls in flight, from 1 to 1,000,000. Required unless Adaptive
-	// is set. With Adaptive, the default is 1,000,000.
+	// is set, and then 1,000,000 if it is 0.
 	Limit int
 	// Adaptive lets the limiter find how many calls the service can take, from 1 to Limit, by their
-	// latency, their late failures and the word of the service: see the package comment. It costs
+	// latency, their late failures and the word of the service: see docs/inflight.md. It costs
 	// two readings of the clock per timed call. Every call is timed, or only one in several if
 	// there are more than 5,000 per second. Default false.
 	Adaptive bool
@@ -25,7 +25,7 @@ type Config struct {
 	// arrival, for as long as their contexts allow.
 	Queue Queue
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
-	// [stat.Source]. Default no name and no statistics.
+	// [stat.Source]. Default none: no statistics.
 	Name string
 	// Shadow allows all calls and counts those that would have been refused or would have waited.
 	// It requires a Name. Default false.

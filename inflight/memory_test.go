@@ -46,7 +46,7 @@ func requireBytes(t *testing.T, stated, got int64, name string) {
 	require.LessOrEqual(t, float64(got), 1.1*float64(stated), name)
 }
 
-// The package comment states these numbers of bytes.
+// docs/inflight.md states these numbers of bytes.
 func TestALimiterNeedsFewBytes(t *testing.T) {
 	for name, c := range map[string]struct {
 		config inflight.Config

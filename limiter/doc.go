@@ -25,8 +25,6 @@
 //
 //	if r := users.Get(id).Take(1); !r.OK { … }
 //
-// # Choosing a limiter
-//
 // In this table L is the limit and W its window. For a token bucket, L is its burst and R the
 // tokens added in a window.
 //
@@ -43,25 +41,46 @@
 // To see what a limit does, or would do in shadow mode, give it a Name. For a limiter of another
 // package, use [NewJoint].
 //
-// # Time
+// # Config
 //
-// Limiters read the monotonic clock, so steps of the wall clock do not affect them. TakeAt takes a
-// time instead, for replays and simulations. The first time may be up to 36 years before the
-// creation of the limiter or after it. The limiter then begins at that time. A package variable can
-// be used in bubbles of testing/synctest, in which the clock begins anew. A limiter whose clock is
-// another one than before starts again as new. An earlier time for TakeAt never does that, and
-// never adds tokens.
+// The Config of a token bucket; those of the others differ in a few fields:
 //
-// # Waiting
+//	TokenBucketConfig  Default            Change it
+//	Rate               required           to the rate that you allow
+//	Burst              the tokens of one  to allow more or fewer tokens at once
+//	                   second at the Rate
+//	MaxWaiters         no bound           to refuse callers instead of letting the queue grow
+//	Name               none               to export metrics
+//	Shadow             false              to see what the limit would refuse, before it refuses
 //
-// Waiters are served in order of arrival. A waiter is charged when it is served: a waiter that
-// gives up is charged nothing, and a change of the rate applies to all waiters. A wait that cannot
-// succeed is refused at once. Limiters start no goroutines, but a timer that ends a wait runs its
-// function in one: see [time.AfterFunc].
+// # Flow
 //
-// # Errors and cost
+//	Take ──► enough tokens? ──► OK
+//	             │ no
+//	             └──► refused, with RetryAfter
 //
-// Refusals are errors of type *[LimitedError] that match [ErrLimited] and weir.ErrRefused. Take
-// does not allocate, except when a sliding log grows or a [Group] meets a new key. Only limiters
-// with a name keep statistics.
+//	Wait ──► enough tokens, and no waiter? ──► OK
+//	             │ no
+//	             ├──► refused at once: the deadline is too near, or MaxWaiters callers wait
+//	             └──► waits in order of arrival ──► OK, or the context ends
+//
+// # Guarantees
+//
+//   - Waiters are served in order of arrival. A waiter is charged when it is served: a waiter that
+//     gives up is charged nothing, and a change of the rate applies to all waiters. A wait that
+//     cannot succeed is refused at once.
+//   - Refusals are errors of type *[LimitedError] that match [ErrLimited] and weir.ErrRefused.
+//   - Take does not allocate, except when a sliding log grows or a [Group] meets a new key. Only
+//     limiters with a name keep statistics.
+//   - Limiters start no goroutines, but a timer that ends a wait runs its function in one: see
+//     [time.AfterFunc].
+//   - Limiters read the monotonic clock, so steps of the wall clock do not affect them. TakeAt
+//     takes a time instead, for replays and simulations. The first time may be up to 36 years
+//     before the creation of the limiter or after it. The limiter then begins at that time. An
+//     earlier time for TakeAt than before never adds tokens.
+//   - A package variable can be used in bubbles of testing/synctest, in which the clock begins
+//     anew. A limiter whose clock is another one than before starts again as new. An earlier time
+//     for TakeAt never does that.
+//
+// docs/accuracy.md has the bounds of each limiter, and docs/numbers.md helps to choose the numbers.
 package limiter

@@ -114,9 +114,9 @@ func (g *Group[K]) putBack(now time.Time, key K, back taken, n int) taken {
 	g.locate(&p, key)
 	p.shard.mu.Lock()
 	t := p.tierTable()
-	if s := t.buckets.Find(p.hash, key); s != nil && back.at >= t.noRefundBefore {
+	if full := p.bucket(t.buckets.Find(p.hash, key)); full != nil && back.at >= t.noRefundBefore {
 		units := t.limits.returnable(back, n, t.refunded, now.Sub(g.epoch))
-		s.Until = max(s.Until-units, alwaysFull)
+		*full = max(*full-units, alwaysFull)
 		t.refunded += units
 		back.end -= units
 		back.refunded += units

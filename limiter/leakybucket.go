@@ -19,7 +19,7 @@ type LeakyBucketConfig struct {
 	// it overflows. Default the tokens of one second at the Rate, at least 1.
 	Capacity int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
-	// [stat.Source]. Default no name and no statistics.
+	// [stat.Source]. Default none: no statistics.
 	Name string
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
 	// Default false.

@@ -35,7 +35,7 @@ func newLevelOracle(every time.Duration, burst int) *levelOracle {
 
 func (o *levelOracle) advance(at time.Duration) {
 	level := o.level + o.rate*float64(at-o.at)
-	if level >= o.burst && o.level < o.burst {
+	if level > o.burst-roundingError && o.level < o.burst {
 		o.filled = o.at + time.Duration((o.burst-o.level)/o.rate)
 	}
 	o.level, o.at = min(level, o.burst), at
@@ -62,7 +62,13 @@ func (o *levelOracle) take(at time.Duration, n int) {
 	o.acts = append(o.acts, takenTokens{at, n})
 }
 
-func (o *levelOracle) refund(n int) { o.level = min(o.level+float64(n), o.burst) }
+// refund comes after room at the same time.
+func (o *levelOracle) refund(n int) {
+	if o.level < o.burst && o.level+float64(n) >= o.burst {
+		o.filled = o.at
+	}
+	o.level = min(o.level+float64(n), o.burst)
+}
 
 func (o *levelOracle) hold(at, d time.Duration) {
 	if o.advance(at); d > 0 && at+d > o.until {

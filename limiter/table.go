@@ -102,26 +102,31 @@ func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, back *taken, at t
 			t.limits.peek(r, at, max(t.buckets.LastEvicted, p.fullAfterHold()), h, 0, n)
 			return true
 		}
-		if s = g.addKey(p, s, at); s == nil {
-			return p.acquireAfterHold(r, at, h, n)
+		if s = g.addKey(p, s, at); s != nil {
+			s.Until = max(s.Until, p.fullAfterHold())
 		}
-		s.Until = max(s.Until, p.fullAfterHold())
 	}
-	s.Until = t.limits.takeFrom(r, at, s.Until, h, n)
+	full := p.bucket(s)
+	if full == nil {
+		return false
+	}
+	*full = t.limits.takeFrom(r, at, *full, h, n)
 	if back != nil && r.OK && n > 0 && t.limits.counted > 0 {
-		*back = taken{n: n, at: at, end: s.Until, refunded: t.refunded, limits: t.limits}
+		*back = taken{n: n, at: at, end: *full, refunded: t.refunded, limits: t.limits}
 	}
 	return true
 }
 
-// acquireAfterHold takes n tokens of a key that was held and for which there is no room in the
-// table. It reports false if the key was not held.
-func (p *keyPosition[K]) acquireAfterHold(r *Result, at time.Duration, h hold, n int) bool {
-	own := p.ownHold()
-	if own != nil {
-		own.full = p.tierTable().limits.takeFrom(r, at, own.full, h, n)
+// bucket returns the position at which the bucket of the key is full: that in its slot s of the
+// table, or else that of its hold. It returns nil if there is neither.
+func (p *keyPosition[K]) bucket(s *slot[K]) *int64 {
+	if s != nil {
+		return &s.Until
 	}
-	return own != nil
+	if own := p.ownHold(); own != nil {
+		return &own.full
+	}
+	return nil
 }
 
 // ownHold returns the hold of the key alone, or nil.

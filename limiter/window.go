@@ -32,7 +32,7 @@ type WindowConfig struct {
 	// are refused. Default no bound.
 	MaxWaiters int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
-	// [stat.Source]. Default no name and no statistics.
+	// [stat.Source]. Default none: no statistics.
 	Name string
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
 	// Default false.

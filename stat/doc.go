@@ -8,12 +8,20 @@
 //	}
 //
 // An [Instrument] describes a metric: its name, unit, kind and attributes. A [Series] is one line
-// of the metric, with a value for each attribute. A source makes its series once and yields the
-// same pointers at every reading. A distribution has a [Histogram] instead of one value, and is
-// read from a [HistogramSource].
+// of the metric, with a value for each attribute. A distribution has a [Histogram] instead of one
+// value, and is read from a [HistogramSource].
+//
+//	Source ──► Series, value ──────► exporter, which asks at each collection
+//	             │
+//	             └──► Instrument     name, unit, kind, attributes
 //
 // To export metrics of your own, implement Source and give it to the exporter. To write an
 // exporter, use the Set of package [github.com/weir-go/weir/stat/read].
+//
+// # Guarantees
+//
+//   - A source makes its series once and yields the same pointers at every reading.
+//   - A call never waits for an exporter, because exporters ask.
 //
 // docs/metrics.md lists the metrics of the library.
 package stat

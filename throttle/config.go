@@ -34,7 +34,7 @@ type Config struct {
 	// Classify returns the outcome of a call that returned the given error or nil. A success is
 	// accepted, a failure is not, and an ignored call is not a request. Classify is not asked about
 	// errors of calls that the caller has cancelled, nor about refusals of inner guards; both are
-	// ignored. The classifiers of package breaker, such as breaker.Accept, may be used. By default
+	// ignored. The classifiers of package breaker, such as breaker.Accept, may be used. Default
 	// every error is a failure.
 	Classify func(err error) window.Outcome
 }

@@ -23,7 +23,7 @@ type ClientConfig struct {
 	// obeyed if the call failed, and always with the codes Unavailable and ResourceExhausted. The
 	// gate then refuses calls for that time and up to a tenth longer (see weir.Gate.Hold). A
 	// breaker that opens stays open at least as long, up to its own MaxRetryAfter. breaker.Off
-	// ignores waits that servers ask for. Default 1min.
+	// ignores waits that servers ask for. Default 1m.
 	MaxRetryAfter time.Duration
 	// OnRefusal is called for each refused call, before its caller gets the error: see
 	// [LogRefusedCalls]. Default none.

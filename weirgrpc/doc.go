@@ -20,6 +20,17 @@
 //		grpc.ChainUnaryInterceptor(shop.Unary),
 //		grpc.ChainStreamInterceptor(shop.Stream))
 //
+// # Config
+//
+// The Config of a client; [ServerConfig] has the same Classify and OnRefusal:
+//
+//	ClientConfig   Default          Change it
+//	Classify       DefaultClassify  if other codes are failures
+//	MaxRetryAfter  1m               if servers may ask for longer waits; Off ignores them
+//	OnRefusal      none             to log refusals
+//
+// # Flow
+//
 // The path of a call:
 //
 //	 client                                       server
@@ -32,8 +43,6 @@
 //	      records the outcome,                 records the outcome,
 //	      obeys a RetryInfo                    releases its slots
 //
-// # Gate functions and key functions
-//
 // A gate function returns the gate of a call, or nil for a call without a gate. [Per] and [ForAll]
 // return gate functions, and any func(context.Context, Call) *weir.Gate is one. A gate function is
 // called for each call, from any number of goroutines, and must not block. For metrics and alert
@@ -44,54 +53,19 @@
 // func(context.Context, Call) string is one. Key functions are arguments of [Per], [LimitBy] and
 // [LimitRemote].
 //
-// # Refusals
+// # Guarantees
 //
-// The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and
-// breaker.ErrOpen, limiter.ErrLimited or inflight.ErrFull. As a status it is Unavailable if a
-// breaker is open or a throttle refuses the call, ResourceExhausted if a limit is reached or the
-// service has asked to wait, and DeadlineExceeded if the deadline is too near.
+//   - The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and
+//     breaker.ErrOpen, limiter.ErrLimited or inflight.ErrFull. As a status it is Unavailable if a
+//     breaker is open or a throttle refuses the call, ResourceExhausted if a limit is reached or
+//     the service has asked to wait, and DeadlineExceeded if the deadline is too near.
+//   - A call is ignored if its caller cancelled it or its client disconnected, whatever its code
+//     is.
+//   - A stream has one outcome: that of its first message, or of its end if that comes first. So a
+//     long stream does not occupy a probe slot.
+//   - A gate guards a connection, not the backends over which gRPC balances the calls of the
+//     connection.
 //
-// The status has details for clients in any language: a google.rpc.ErrorInfo and, if the wait is
-// known, a google.rpc.RetryInfo. The domain of the ErrorInfo is "github.com/weir-go/weir", its
-// reason is BREAKER_OPEN, LIMITED, HELD, THROTTLED or HOPELESS, and its metadata has the name of
-// the breaker or limiter. A server also sends the wait in the trailer grpc-retry-pushback-ms, which
-// gRPC's own retries obey.
-//
-// If OpenTelemetry records a span for the context of the call, a refusal adds an event weir.refusal
-// to that span, and sets the span's attribute weir.refused to true. On a client, this is the span
-// of the caller. Package otelweir does the same for HTTP. It also records transitions of breakers,
-// for calls of any kind. [LogRefusedCalls] logs the attributes of the event:
-//
-//	weir.refusal.reason                     open, limited, held, throttled or hopeless.
-//	weir.breaker.name or weir.limiter.name  The name of the breaker or limiter.
-//	weir.group.key                          The key of the breaker, if it belongs to a group.
-//	weir.breaker.state                      The state of the breaker.
-//	weir.retry_after                        The wait in seconds, if it is known.
-//
-// # Outcomes
-//
-// [DefaultClassify] returns the outcome of a call by its code: Unavailable, DeadlineExceeded,
-// ResourceExhausted, Internal, Unknown and DataLoss are failures, Canceled is ignored, and all
-// others are successes. A call is also ignored if its caller cancelled it or its client
-// disconnected, whatever its code is. A deadline that passes is a failure, but a server may see the
-// client disconnect first.
-//
-// A stream has one outcome: that of its first message, or of its end if that comes first. So a long
-// stream does not occupy a probe slot, and a stream that has sent a message is a success however it
-// ends. A client's stream that is never read gets its outcome when its context is done or its
-// connection is closed. Until then it occupies its slot of weir.Config.MaxConcurrent or Adaptive,
-// and its probe slot for breaker.Config.ProbeTimeout at most. Adaptive learns from the time until
-// the outcome, so use it for services whose streams begin to answer at once.
-//
-// # With other interceptors
-//
-// gRPC retries a call by its service config without calling interceptors again, so weir counts it
-// once. Put weir after an interceptor that retries, so that each attempt counts, and is refused
-// while the breaker is open. On a server, put weir before authentication to limit by [ByPeer], and
-// after it to limit by user. weir can be before or after an interceptor that recovers panics:
-// panics count as failures in both cases. OpenTelemetry's stats handler runs before the
-// interceptors of a server, so its spans have the events of refusals.
-//
-// A gate guards a connection. It does not know the backends over which gRPC balances the calls of
-// the connection: use the health checks and the outlier detection of gRPC for the backends.
+// docs/weirgrpc.md says what is in the status, on spans and in logs, how calls are counted, and
+// where weir belongs among other interceptors.
 package weirgrpc

@@ -139,7 +139,7 @@ func (t *Transport) CloseIdleConnections() {
 
 // TransportConfig configures a [Transport]. The zero value is valid.
 type TransportConfig struct {
-	// Base sends the requests that the gates allow. Default [http.DefaultTransport].
+	// Base sends the requests that the gates allow. Default http.DefaultTransport.
 	Base http.RoundTripper
 
 	// Classify returns the outcome of a call by its response or its error. It must not read the
@@ -159,7 +159,7 @@ type TransportConfig struct {
 	// MaxRetryAfter is the longest wait that a server can ask for: with Retry-After, or with
 	// RateLimit, RateLimit-Reset or X-RateLimit-Reset if nothing remains, in a response with status
 	// 429 or 503. The gate refuses requests for that time and up to a tenth longer: see
-	// weir.Gate.Hold. breaker.Off ignores such waits. Default 1min.
+	// weir.Gate.Hold. breaker.Off ignores such waits. Default 1m.
 	MaxRetryAfter time.Duration
 
 	// CountBodyFailures records one more failed call for each response body that fails while it is

@@ -6,16 +6,20 @@
 //	client := redis.NewClient(&redis.Options{Addr: addr, Limiter: weirredis.New(gate)})
 //
 // go-redis then asks the gate before each attempt of a command, a pipeline or a transaction, and
-// reports its result. A refused command returns the error of the gate, which matches
-// weir.ErrRefused, and is not retried.
+// reports its result:
 //
 //	command ──► Allow ──► connection ──► server
 //	        ◄─────┤ refused                 │
 //	              │                         ▼
 //	              ◄──────────────────── ReportResult: an answer, or a failure
 //
-// A reply with an error is an answer, as it shows that the server works, unless it says that the
-// server cannot serve: see [Classify], which can also be the Classify of any breaker around Redis.
+// # Guarantees
+//
+//   - A refused command returns the error of the gate, which matches weir.ErrRefused, and is not
+//     retried.
+//   - A reply with an error is an answer, as it shows that the server works, unless it says that
+//     the server cannot serve: see [Classify], which can also be the Classify of any breaker around
+//     Redis.
 //
 // # What go-redis does not tell
 //

@@ -30,9 +30,9 @@ type Config struct {
 	Repeat time.Duration
 	// Transport sends the requests. Default a copy of http.DefaultTransport.
 	Transport http.RoundTripper
-	// Breaker configures the breaker of the server. Because alerts are rare, some defaults differ
-	// from those of package breaker: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, Recovery Off,
-	// and a Classify that counts a refusal by the receiver as a success.
+	// Breaker configures the breaker of the server. Default that of package breaker, with these
+	// differences, because alerts are rare: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, Recovery
+	// Off, and a Classify that counts a refusal by the receiver as a success.
 	Breaker breaker.Config
 }
 

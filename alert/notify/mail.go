@@ -31,15 +31,16 @@ type MailConfig struct {
 	// To are the addresses of 1 to 100 recipients. Required.
 	To []string
 	// NoTLS sends without encryption, for a server on the same host. It cannot be used with User.
+	// Default false.
 	NoTLS bool
 	// Repeat is how often a firing alert is sent again. Off sends it once. Default 4h.
 	Repeat time.Duration
-	// TLS configures the encryption. Default: the certificate has to be valid for the host of
-	// Server.
+	// TLS configures the encryption. Default a certificate that is valid for the host of
+	// Server is required.
 	TLS *tls.Config
 	// Dial connects to the server. Default the DialContext method of a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Breaker configures the breaker of the server, with the defaults of Config.Breaker.
+	// Breaker configures the breaker of the server. Default that of Config.Breaker.
 	Breaker breaker.Config
 }
 

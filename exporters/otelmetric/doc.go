@@ -5,6 +5,10 @@
 //
 //	registration, err := otelmetric.Register(otel.GetMeterProvider(), payments, users, monitor)
 //
+// The callback reads the sources when a reader of the SDK asks:
+//
+//	sources ──► callback ◄── asks ── meter provider ◄── at each collection ── reader
+//
 // Use [Registration.Add] and [Registration.Remove] for sources that come and go. All registrations
 // with one provider share one callback and one set of names.
 //
@@ -22,12 +26,6 @@
 // An attribute that does not apply to a series is left out. Through OpenTelemetry's exporter for
 // Prometheus, the metrics have the same names as from package prom.
 //
-// # Cost
-//
-// A collection reads each source once, in one callback. The callback takes no lock and does not
-// allocate for a series that it has seen before. It observes all series at each collection,
-// whatever the temporality.
-//
 // # Limits
 //
 // The SDK merges all series of an instrument beyond 2,000 into one with the attribute
@@ -43,13 +41,16 @@
 // the same name between two collections, readers with delta temporality get the difference of the
 // two totals once. Give the new source another name, or wait for a collection in between.
 //
-// # Errors
+// # Guarantees
 //
-// Two sources with different series of the same name and attributes are refused by [Register] and
-// [Registration.Add], also across registrations. If such series appear later, the first one stays,
-// and the other is left out and counted in weir.exporter.skipped_samples. So are series of an
-// instrument that the source did not have when it was added. If a source panics while it is read,
-// its remaining series are missing. The panic is counted in weir.exporter.source_panics, and the
-// first one is logged with [log/slog]. A source must not block, because the collection waits for
-// it.
+//   - A collection reads each source once, in one callback. The callback takes no lock and does not
+//     allocate for a series that it has seen before. It observes all series at each collection,
+//     whatever the temporality.
+//   - Two sources with different series of the same name and attributes are refused by [Register]
+//     and [Registration.Add], also across registrations. If such series appear later, the first one
+//     stays, and the other is left out and counted in weir.exporter.skipped_samples. So are series
+//     of an instrument that the source did not have when it was added.
+//   - If a source panics while it is read, its remaining series are missing. The panic is counted
+//     in weir.exporter.source_panics, and the first one is logged with [log/slog].
+//   - A source must not block, because the collection waits for it.
 package otelmetric

@@ -5,6 +5,10 @@
 //
 //	prometheus.MustRegister(prom.NewCollector(payments, users, monitor))
 //
+// The collector reads the sources when Prometheus asks:
+//
+//	sources ──► collector ◄── asks ── registry ◄── scrapes ── Prometheus
+//
 // # Names
 //
 // The instruments of weir are listed in docs/metrics.md. Their names in Prometheus are those that
@@ -43,12 +47,12 @@
 //
 //	go run github.com/weir-go/weir/cmd/weir-rules@latest -scrape 15s >alerts.yml
 //
-// # Errors
+// # Guarantees
 //
-// Two sources with different series of the same name and attributes are refused when the collector
-// is registered, or by [Collector.Add]. If such series appear later, the first one stays, and the
-// other is left out and counted in weir_exporter_skipped_samples_total. If a source panics while it
-// is read, its remaining series are missing. The panic is counted in
-// weir_exporter_source_panics_total, and the first one is logged with [log/slog]. A source must not
-// block, because the scrape waits for it.
+//   - Two sources with different series of the same name and attributes are refused when the
+//     collector is registered, or by [Collector.Add]. If such series appear later, the first one
+//     stays, and the other is left out and counted in weir_exporter_skipped_samples_total.
+//   - If a source panics while it is read, its remaining series are missing. The panic is counted
+//     in weir_exporter_source_panics_total, and the first one is logged with [log/slog].
+//   - A source must not block, because the scrape waits for it.
 package prom

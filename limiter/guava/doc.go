@@ -8,17 +8,34 @@
 //		return err
 //	}
 //
+// # Config
+//
+//	SmoothBurstyConfig  Default   Change it
+//	Rate                required  to the pace of the service
+//	MaxBurst            1s        to allow more or fewer permits at once after an idle time
+//	MaxWaiters          no bound  to refuse callers instead of letting the queue grow
+//
+// [SmoothWarmingUpConfig] is that of a service that becomes cold.
+//
+// # Flow
+//
 // The cost of a request is a time. A request of any size goes at once if earlier requests are paid
 // for, which means that the time they cost has passed. The next request waits for the cost of this
-// one. Unused permits are stored for a while. Stored permits of [NewSmoothBursty] are free. Those
-// of [NewSmoothWarmingUp] cost more than fresh ones, because the service behind the limiter has
-// become cold.
+// one:
 //
-// A [RateLimiter] implements limiter.TimedLimiter and limiter.WaitLimiter: waiters are served in
-// order of arrival, are charged when they are served, and get the same errors. To name or combine
-// them, use limiter.NewJoint.
+//	Wait(8) passes                     Wait(1) passes    Wait(1) passes
+//	├───────── 8 permits: 2s ──────────┼─ 1: 250ms ──────┼─ 1: 250ms ─►
 //
-// Time is counted in microseconds, as in Guava, so intervals are cut to whole microseconds: rates
-// drift a little, and single permits at more than a million per second cost nothing. For an exact
-// limit, use a limiter.TokenBucket.
+// Unused permits are stored for a while. Stored permits of [NewSmoothBursty] are free. Those of
+// [NewSmoothWarmingUp] cost more than fresh ones, because the service behind the limiter has become
+// cold.
+//
+// # Guarantees
+//
+//   - A [RateLimiter] implements limiter.TimedLimiter and limiter.WaitLimiter: waiters are served
+//     in order of arrival, are charged when they are served, and get the same errors. To name or
+//     combine them, use limiter.NewJoint.
+//   - Time is counted in microseconds, as in Guava, so intervals are cut to whole microseconds:
+//     rates drift a little, and single permits at more than a million per second cost nothing. For
+//     an exact limit, use a limiter.TokenBucket.
 package guava

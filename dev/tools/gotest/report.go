@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // An event is a line that go test -json prints. See go doc test2json.
@@ -16,40 +19,127 @@ type event struct {
 	Action  string
 	Package string
 	Test    string
+	Elapsed float64
 	Output  string
 }
 
 // A report prints the events of several go test processes. Its methods may be called concurrently.
 type report struct {
-	out io.Writer
+	out   io.Writer
+	began time.Time
 
 	mu      sync.Mutex
-	output  map[string][]event // by package: the output so far
-	skipped map[string]int     // by reason: the number of tests
+	printed time.Time               // when the last line was printed
+	modules []string                // the directories of those that are tested now
+	running map[string]*testPackage // by import path
+	ended   []testPackage           // without their tests
+	failed  []string                // package and test
+	skipped map[string]int          // by reason: the number of tests
 }
 
-// add handles one line of output. A line that is not an event is printed unchanged.
-func (r *report) add(line []byte) {
+// A testPackage is a package whose tests run.
+type testPackage struct {
+	module, path string
+	began        time.Time
+	elapsed      time.Duration // when it has ended
+	output       []string      // of no test
+	tests        []*testRun    // in the order of their starts
+}
+
+// A testRun is a test, and what it has printed.
+type testRun struct {
+	name    string
+	began   time.Time
+	state   string // the last Action: run, pause, cont, pass, fail, skip
+	elapsed float64
+	output  []string
+}
+
+func newReport(out io.Writer) *report {
+	now := time.Now()
+	return &report{out: out, began: now, printed: now, running: map[string]*testPackage{}, skipped: map[string]int{}}
+}
+
+func (r *report) beginModule(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.modules = append(r.modules, dir)
+}
+
+func (r *report) endModule(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.modules = slices.DeleteFunc(r.modules, func(m string) bool { return m == dir })
+}
+
+// print prints text. The caller holds mu.
+func (r *report) print(text string) {
+	if text != "" {
+		fmt.Fprint(r.out, text)
+		r.printed = time.Now()
+	}
+}
+
+// add handles one line of output of a module. A line that is not an event is printed unchanged.
+func (r *report) add(module string, line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var e event
 	if json.Unmarshal(line, &e) != nil {
-		fmt.Fprintf(r.out, "%s", line)
+		r.print(string(line))
 		return
 	}
-	switch {
-	case e.Action == "build-output":
-		fmt.Fprint(r.out, e.Output)
-	case e.Action == "output":
-		if r.output == nil {
-			r.output = map[string][]event{}
-		}
-		r.output[e.Package] = append(r.output[e.Package], e)
-	case e.Action == "skip" && e.Test != "":
-		r.skip(e)
-	case e.Test == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"):
-		r.printPackage(e)
+	if e.Action == "build-output" {
+		r.print(e.Output)
 	}
+	if e.Package == "" {
+		return
+	}
+	p := r.running[e.Package]
+	if p == nil {
+		p = &testPackage{module: module, path: e.Package, began: time.Now()}
+		r.running[e.Package] = p
+	}
+	p.add(e)
+	switch {
+	case e.Action == "skip" && e.Test != "":
+		r.skipped[p.skipReason(e.Test)]++
+	case e.Test == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"):
+		r.endPackage(p, e)
+	}
+}
+
+func (p *testPackage) add(e event) {
+	if e.Test == "" {
+		if e.Action == "output" {
+			p.output = append(p.output, e.Output)
+		}
+		return
+	}
+	if e.Action == "run" { // for the second time with -count
+		p.tests = append(p.tests, &testRun{name: e.Test})
+	}
+	t := p.test(e.Test)
+	if e.Action == "output" {
+		t.output = append(t.output, e.Output)
+		return
+	}
+	if e.Action == "run" || e.Action == "cont" {
+		t.began = time.Now()
+	}
+	t.state, t.elapsed = e.Action, e.Elapsed
+}
+
+// test returns the last test of this name.
+func (p *testPackage) test(name string) *testRun {
+	for _, t := range slices.Backward(p.tests) {
+		if t.name == name {
+			return t
+		}
+	}
+	t := &testRun{name: name}
+	p.tests = append(p.tests, t)
+	return t
 }
 
 var (
@@ -59,55 +149,109 @@ var (
 	packageSkipped = regexp.MustCompile(`^skipped: (.+)\n$`)
 )
 
-// skip counts a skipped test under its reason, the last line that the test printed from its code.
-func (r *report) skip(e event) {
-	reason := e.Package + " " + e.Test
-	for _, o := range r.output[e.Package] {
-		if m := skipReason.FindStringSubmatch(o.Output); o.Test == e.Test && m != nil {
-			reason = m[1]
+// skipReason returns why a test was skipped: the last line that it printed from its code.
+func (p *testPackage) skipReason(test string) string {
+	for _, line := range slices.Backward(p.test(test).output) {
+		if m := skipReason.FindStringSubmatch(line); m != nil {
+			return m[1]
 		}
 	}
-	r.countSkipped(reason)
+	return p.path + " " + test
 }
 
-func (r *report) countSkipped(reason string) {
-	if r.skipped == nil {
-		r.skipped = map[string]int{}
-	}
-	r.skipped[reason]++
-}
-
-// printPackage prints the result of a package: all its output if it failed, else the line of the
-// result.
-func (r *report) printPackage(e event) {
-	for _, o := range r.output[e.Package] {
-		if m := packageSkipped.FindStringSubmatch(o.Output); m != nil && o.Test == "" {
-			r.countSkipped(m[1])
+// endPackage prints the result of a package: the line of its result, and what failed above it.
+func (r *report) endPackage(p *testPackage, e event) {
+	delete(r.running, p.path)
+	for _, line := range p.output {
+		if m := packageSkipped.FindStringSubmatch(line); m != nil {
+			r.skipped[m[1]]++
 		}
-		isResult := strings.HasPrefix(o.Output, "ok ") || strings.HasPrefix(o.Output, "FAIL\t")
-		if o.Test == "" && isResult || e.Action == "fail" && !isNoise(o.Output) {
-			fmt.Fprint(r.out, o.Output)
+		if e.Action != "fail" && strings.HasPrefix(line, "ok ") {
+			r.print(line)
 		}
 	}
-	delete(r.output, e.Package)
+	if e.Action == "fail" {
+		r.print(p.failure())
+		r.failed = append(r.failed, p.failedNames()...)
+	}
+	r.ended = append(r.ended, testPackage{path: p.path, elapsed: time.Duration(e.Elapsed * float64(time.Second))})
 }
 
-// isNoise reports whether the line only says that a test began, continued or passed.
-func isNoise(line string) bool {
-	line = strings.TrimLeft(line, " ")
-	for _, prefix := range []string{"=== RUN", "=== PAUSE", "=== CONT", "=== NAME", "--- PASS"} {
-		if strings.HasPrefix(line, prefix) {
-			return true
+// silence is how long nothing may be printed before a line names what still runs.
+const silence = 15 * time.Second
+
+// watch prints a line that names what runs after each silence, until ctx ends.
+func (r *report) watch(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			r.mu.Lock()
+			if time.Since(r.printed) >= silence {
+				r.print(fmt.Sprintf("%4.0fs: %s\n", time.Since(r.began).Seconds(), strings.Join(r.busy(), ", ")))
+			}
+			r.mu.Unlock()
 		}
 	}
-	return false
 }
 
-// printSkipped prints a line for each reason to skip tests.
-func (r *report) printSkipped() {
+// busy returns what runs: packages with their times and a test of each, and the modules of which
+// no package runs.
+func (r *report) busy() (list []string) {
+	for _, dir := range r.modules {
+		builds := true
+		for _, path := range slices.Sorted(maps.Keys(r.running)) {
+			if p := r.running[path]; p.module == dir {
+				list = append(list, p.progress())
+				builds = false
+			}
+		}
+		if builds {
+			list = append(list, "module "+dir+" builds")
+		}
+	}
+	return list
+}
+
+// progress says how long the package has run, and which of its tests has run longest.
+func (p *testPackage) progress() string {
+	var longest *testRun
+	for _, t := range p.tests {
+		// Of a test and its subtests, the subtest is the one to name.
+		if (t.state == "run" || t.state == "cont") &&
+			(longest == nil || strings.HasPrefix(t.name, longest.name+"/") || t.began.Before(longest.began)) {
+			longest = t
+		}
+	}
+	text := fmt.Sprintf("%s runs for %.0fs", p.path, time.Since(p.began).Seconds())
+	if longest != nil {
+		text += fmt.Sprintf(" (%s for %.0fs)", longest.name, time.Since(longest.began).Seconds())
+	}
+	return text
+}
+
+// shown is the number of slowest packages in the summary.
+const shown = 5
+
+// printSummary prints the reasons to skip tests, the slowest packages, and the names of the failed
+// tests.
+func (r *report) printSummary() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
-		fmt.Fprintf(r.out, "skipped %d: %s\n", r.skipped[reason], reason)
+		r.print(fmt.Sprintf("skipped %d: %s\n", r.skipped[reason], reason))
 	}
+	slices.SortStableFunc(r.ended, func(a, b testPackage) int { return cmp.Compare(b.elapsed, a.elapsed) })
+	for _, p := range r.ended[:min(shown, len(r.ended))] {
+		if p.elapsed >= time.Second {
+			r.print(fmt.Sprintf("slowest: %5.1fs %s\n", p.elapsed.Seconds(), p.path))
+		}
+	}
+	for _, name := range r.failed {
+		r.print("failed: " + name + "\n")
+	}
+	r.print(fmt.Sprintf("packages: %d, in %.0fs\n", len(r.ended), time.Since(r.began).Seconds()))
 }

@@ -1,89 +1,143 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weir-go/weir/dev/tools/internal/modules"
 )
+
+var update = flag.Bool("update", false, "write the files that a report of the streams prints")
+
+// The streams in testdata are recorded: NAME.json is what go test -json printed of a package NAME,
+// without times, and NAME.txt is what a report prints of it.
+func TestReportsOfRecordedStreams(t *testing.T) {
+	streams, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	require.Len(t, streams, 11)
+	for _, name := range streams {
+		stream, err := os.ReadFile(name)
+		require.NoError(t, err)
+		want := strings.TrimSuffix(name, ".json") + ".txt"
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			r := newReport(&out)
+			for line := range bytes.Lines(stream) {
+				r.add(".", line)
+			}
+			r.printSummary()
+			if *update {
+				require.NoError(t, os.WriteFile(want, out.Bytes(), 0o600))
+			}
+			text, err := os.ReadFile(want)
+			require.NoError(t, err)
+			require.Equal(t, string(text), out.String(), name)
+			require.Empty(t, r.running)
+		})
+	}
+}
 
 // printed returns what a report prints of the events.
 func printed(t *testing.T, events ...event) string {
 	t.Helper()
 	var out strings.Builder
-	r := &report{out: &out}
-	for _, e := range events {
-		line, err := json.Marshal(e)
-		require.NoError(t, err)
-		r.add(append(line, '\n'))
-	}
-	r.printSkipped()
+	r := newReport(&out)
+	addAll(t, r, events...)
+	r.printSummary()
 	return out.String()
 }
 
-func TestAPackageThatPassesTakesOneLine(t *testing.T) {
-	require.Equal(t, "ok  \ta\t0.1s\n", printed(t,
-		event{Action: "output", Package: "a", Test: "TestX", Output: "=== RUN   TestX\n"},
-		event{Action: "output", Package: "a", Test: "TestX", Output: "    x_test.go:1: fine\n"},
-		event{Action: "output", Package: "b", Output: "?   \tb\t[no test files]\n"},
-		event{Action: "skip", Package: "b"},
-		event{Action: "output", Package: "a", Output: "ok  \ta\t0.1s\n"},
-		event{Action: "pass", Package: "a"},
-	))
-}
-
-func TestAPackageThatFailsIsPrintedWhole(t *testing.T) {
-	require.Equal(t, "    x_test.go:1: wrong\n--- FAIL: TestX (0.00s)\nFAIL\nFAIL\ta\t0.1s\n", printed(t,
-		event{Action: "output", Package: "a", Test: "TestX", Output: "=== RUN   TestX\n"},
-		event{Action: "output", Package: "b", Test: "TestY", Output: "    y_test.go:1: of another package\n"},
-		event{Action: "output", Package: "a", Test: "TestX", Output: "    x_test.go:1: wrong\n"},
-		event{Action: "output", Package: "a", Test: "TestX", Output: "--- FAIL: TestX (0.00s)\n"},
-		event{Action: "output", Package: "a", Output: "FAIL\n"},
-		event{Action: "output", Package: "a", Output: "FAIL\ta\t0.1s\n"},
-		event{Action: "fail", Package: "a"},
-	))
+func addAll(t *testing.T, r *report, events ...event) {
+	t.Helper()
+	for _, e := range events {
+		line, err := json.Marshal(e)
+		require.NoError(t, err)
+		r.add(".", append(line, '\n'))
+	}
 }
 
 func TestSkippedTestsAreCountedByReason(t *testing.T) {
-	require.Equal(t, "skipped 1: chromium is not installed\nskipped 2: redis-server is not installed\n", printed(t,
+	require.Equal(t, "skipped 1: chromium is not installed\nskipped 2: redis-server is not installed\npackages: 2, in 0s\n", printed(t,
 		event{Action: "output", Package: "a", Test: "TestX", Output: "    x_test.go:1: redis-server is not installed\n"},
 		event{Action: "skip", Package: "a", Test: "TestX"},
 		event{Action: "output", Package: "a", Test: "TestY", Output: "    y_test.go:1: chromium is not installed\n"},
 		event{Action: "skip", Package: "a", Test: "TestY"},
+		event{Action: "pass", Package: "a"},
 		event{Action: "output", Package: "b", Output: "skipped: redis-server is not installed\n"},
 		event{Action: "pass", Package: "b"},
 	))
 }
 
-func TestOutputOfTheCompilerIsPrintedAtOnce(t *testing.T) {
-	require.Equal(t, "x.go:1: undefined: y\n", printed(t, event{Action: "build-output", Output: "x.go:1: undefined: y\n"}))
+func TestTheSlowestPackagesComeLast(t *testing.T) {
+	var events []event
+	for name, seconds := range map[string]float64{"a": 2, "b": 9, "c": 0.9, "d": 30.25, "e": 4, "f": 3, "g": 1} {
+		events = append(events, event{Action: "pass", Package: name, Elapsed: seconds})
+	}
+	require.Equal(t, "slowest:  30.2s d\nslowest:   9.0s b\nslowest:   4.0s e\nslowest:   3.0s f\nslowest:   2.0s a\npackages: 7, in 0s\n", printed(t, events...))
+}
+
+func TestATestThatFailsOnceOfTwoTimesIsNamed(t *testing.T) {
+	require.Equal(t, "--- FAIL: TestX (0.50s)\nfailed: a TestX\npackages: 1, in 0s\n", printed(t,
+		event{Action: "run", Package: "a", Test: "TestX"},
+		event{Action: "fail", Package: "a", Test: "TestX", Elapsed: 0.5},
+		event{Action: "run", Package: "a", Test: "TestX"},
+		event{Action: "pass", Package: "a", Test: "TestX"},
+		event{Action: "fail", Package: "a"},
+	))
+}
+
+func TestOutputOfTheGoCommandIsPrintedAtOnce(t *testing.T) {
 	var out strings.Builder
-	(&report{out: &out}).add([]byte("go: no such module\n"))
+	newReport(&out).add(".", []byte("go: no such module\n"))
 	require.Equal(t, "go: no such module\n", out.String())
 }
 
-func TestSlowModulesStartFirst(t *testing.T) {
-	list := []modules.Module{{Dir: "."}, {Dir: "bench"}, {Dir: "fleet"}, {Dir: "tests"}}
-	var dirs []string
-	for _, m := range order(list, []string{"fleet", "."}) {
-		dirs = append(dirs, m.Dir)
-	}
-	require.Equal(t, []string{"fleet", ".", "bench", "tests"}, dirs)
-}
+func TestSilenceIsBrokenByWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		r := newReport(&out)
+		go r.watch(t.Context())
+		printed := func() string {
+			synctest.Wait()
+			defer out.Reset()
+			return out.String()
+		}
+		r.beginModule(".")
+		r.beginModule("fleet")
+		time.Sleep(14 * time.Second)
+		require.Empty(t, printed())
+		time.Sleep(time.Second)
+		require.Equal(t, "  15s: module . builds, module fleet builds\n", printed())
 
-func TestOnlyModulesOfNoraceAreTestedWithoutTheRaceDetector(t *testing.T) {
-	o := options{norace: []string{"proving"}}
-	flags := []string{"-race", "-shuffle=on"}
-	require.Equal(t, []string{"-shuffle=on"}, o.flagsOf(modules.Module{Dir: "proving"}, flags))
-	require.Equal(t, flags, o.flagsOf(modules.Module{Dir: "."}, flags))
-	require.Equal(t, []string{"-race", "-shuffle=on"}, flags, "unchanged")
-}
+		time.Sleep(5 * time.Second)
+		addAll(t, r,
+			event{Action: "start", Package: "a"},
+			event{Action: "run", Package: "a", Test: "TestParallel"},
+			event{Action: "pause", Package: "a", Test: "TestParallel"},
+			event{Action: "run", Package: "a", Test: "TestX"},
+			event{Action: "run", Package: "a", Test: "TestX/sub"},
+			event{Action: "start", Package: "b"},
+		)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, "  30s: a runs for 10s (TestX/sub for 10s), b runs for 10s, module fleet builds\n", printed())
 
-func TestADirectoryWithoutAModuleIsAnError(t *testing.T) {
-	for _, o := range []options{{root: "../../..", first: []string{"flet"}}, {root: "../../..", norace: []string{"proof"}}} {
-		require.ErrorContains(t, run(t.Context(), o, nil), "no module in directory")
-	}
+		addAll(t, r,
+			event{Action: "pass", Package: "a", Test: "TestX/sub"},
+			event{Action: "pass", Package: "a", Test: "TestX"},
+			event{Action: "output", Package: "b", Output: "ok  \tb\t0.1s\n"},
+			event{Action: "pass", Package: "b"},
+			event{Action: "cont", Package: "a", Test: "TestParallel"},
+		)
+		r.endModule("fleet")
+		require.Equal(t, "ok  \tb\t0.1s\n", printed())
+		time.Sleep(15 * time.Second)
+		require.Equal(t, "  45s: a runs for 25s (TestParallel for 15s)\n", printed())
+	})
 }

@@ -16,6 +16,18 @@
 // A breaker has the distribution weir.breaker.call.duration if breaker.Config.Latency is set. It is
 // exported with scale 3.
 //
+// # Config
+//
+//	Config      Default  Change it
+//	Delta       false    for a reader that wants what came since the last collection
+//	Attributes  all      to export fewer series, such as one for all keys of a group
+//
+// # Flow
+//
+//	source ──► producer ──► reader of the SDK ──► exporter
+//	              ▲              │
+//	              └──────────────┘ asks at each collection
+//
 // # Limits
 //
 // The views, the cardinality limit and the temporality of the SDK do not apply to a producer: the

@@ -32,7 +32,7 @@ type Config struct {
 	// maximum is then not known. A source that is removed and added again goes on where it was last
 	// exported. Each collection starts a new interval, so give the producer to one reader.
 	// Concurrent collections wait for each other, and so for a slow source. Add and Remove do not
-	// wait.
+	// wait. Default false.
 	Delta bool
 	// Attributes reports which attributes are exported, such as attribute.NewDenyKeysFilter of
 	// weir.group.key. Points whose other attributes are the same are summed. Default all.
