@@ -140,7 +140,7 @@ func newGroup[K comparable](name string, c GroupConfig, maxBuckets int) *Group[K
 
 // bucketConfig returns the config of the token buckets of all keys.
 func (g *Group[K]) bucketConfig(c Config) limiter.GroupConfig[K] {
-	return limiter.GroupConfig[K]{Rate: c.Rate, Burst: c.Burst, MaxKeys: g.maxBuckets, Overflow: limiter.ShareNew}
+	return limiter.GroupConfig[K]{Rate: c.Rate, Burst: c.Burst, MaxKeys: g.maxBuckets, ShareNew: true}
 }
 
 const (

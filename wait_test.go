@@ -713,7 +713,7 @@ func TestAKeyWithoutRoomIsRefusedAtOnceThoughCallsMayWait(t *testing.T) {
 		} {
 			t.Run(name+", "+of, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, 10*time.Second), Burst: 1, MaxKeys: 1, Overflow: limiter.RefuseNew})
+					keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, 10*time.Second), Burst: 1, MaxKeys: 1})
 					keys.Get("a").Take(1)
 					ctx, maxWait := t.Context(), time.Second
 					if deadline > 0 {

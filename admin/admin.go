@@ -92,7 +92,7 @@ func New(c Config, sources ...stat.Source) (*Handler, error) {
 	h := &Handler{
 		config: c, origin: http.NewCrossOriginProtection(), slots: make(chan struct{}, maxRequests), targets: map[id]*target{},
 		rates: limiter.NewGroup(limiter.GroupConfig[string]{
-			Rate: limiter.PerSecond(maxRate), Burst: maxBurst, MaxKeys: maxUsers, Overflow: limiter.ShareNew,
+			Rate: limiter.PerSecond(maxRate), Burst: maxBurst, MaxKeys: maxUsers, ShareNew: true,
 		}),
 	}
 	for _, o := range c.TrustedOrigins {

@@ -106,7 +106,7 @@ func TestForceOfAGroupWithoutRoom(t *testing.T) {
 
 func TestResetOfAWholeGroup(t *testing.T) {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
-	users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerMinute(1), MaxKeys: 2, Overflow: limiter.ShareNew})
+	users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerMinute(1), MaxKeys: 2, ShareNew: true})
 	k := newHandlerTest(t, hosts, users)
 	for _, key := range []string{"a", "b", "c"} {
 		hosts.Get(key).Breaker().OpenFor(time.Hour)
@@ -128,7 +128,7 @@ func TestHoldOfAWholeGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(10)}})
 		free := weir.NewGroup[string]("free", weir.GroupConfig{})
-		users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerSecond(1), Burst: 5, MaxKeys: 2, Overflow: limiter.PassNew})
+		users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerSecond(1), Burst: 5, MaxKeys: 10})
 		k := newHandlerTest(t, hosts, free, users)
 		hosts.Get("known")
 		users.Get("known").Take(5)

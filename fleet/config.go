@@ -43,11 +43,11 @@ type Config struct {
 	Share float64
 	// MaxKeys is the maximum number of keys for which FailLocal keeps a bucket. Default 100,000.
 	MaxKeys int
-	// Overflow decides about a key for which FailLocal has no room, because MaxKeys keys are in
-	// use: see [limiter.Overflow]. A key is in use until its bucket is full. The metric
-	// weir.limiter.no_room counts the requests of such keys, and Result.NoRoom and errors report
-	// them. Default limiter.RefuseNew, which refuses until Redis is asked again.
-	Overflow limiter.Overflow
+	// ShareNew gives all keys for which FailLocal has no room, because MaxKeys keys are in use, one
+	// bucket that they share. Otherwise their requests are refused until Redis is asked again. A
+	// key is in use until its bucket is full. The metric weir.limiter.no_room counts the requests
+	// of such keys, and Result.NoRoom and errors report them. Default false.
+	ShareNew bool
 	// MaxWaiters is the maximum number of callers that may wait for one key at the same time.
 	// Another caller is refused. Default no bound.
 	MaxWaiters int
@@ -136,11 +136,6 @@ func (c Config) Validate() error {
 	}
 	if c.MaxKeys < 0 || c.MaxKeys > math.MaxInt32 {
 		fault("MaxKeys is %d, must lie between 1 and %d (or be 0 for the default)", c.MaxKeys, math.MaxInt32)
-	}
-	switch c.Overflow {
-	case "", limiter.RefuseNew, limiter.PassNew, limiter.ShareNew:
-	default:
-		fault("Overflow is %.60q, must be refuse-new, pass-new or share-new", string(c.Overflow))
 	}
 	if c.MaxWaiters < 0 {
 		fault("MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters)

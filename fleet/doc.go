@@ -49,17 +49,17 @@
 //
 // # Config
 //
-//	Config      Default             Change it
-//	Link        required            to the link of this program
-//	Limits      required            to the limits of each key
-//	OnOutage    required            to what should happen while Redis is unavailable
-//	Share       required            with FailLocal, to 1 divided by the number of nodes
-//	MaxKeys     100,000             if FailLocal should guard more keys, or use less memory
-//	Overflow    limiter.RefuseNew   to allow further keys during an outage, or let them share
-//	MaxWaiters  no bound            to refuse callers instead of letting queues grow
-//	MaxDenied   10,000              to remember more refusals, or to notice changes at once: Off
-//	MaxLease    no leases           if busy keys need too many round trips
-//	ShowKeys    false               to see the keys that are refused most often
+//	Config      Default     Change it
+//	Link        required    to the link of this program
+//	Limits      required    to the limits of each key
+//	OnOutage    required    to what should happen while Redis is unavailable
+//	Share       required    with FailLocal, to 1 divided by the number of nodes
+//	MaxKeys     100,000     if FailLocal should guard more keys, or use less memory
+//	ShareNew    false       to let keys beyond MaxKeys share one bucket
+//	MaxWaiters  no bound    to refuse callers instead of letting queues grow
+//	MaxDenied   10,000      to remember more refusals, or to notice changes at once: Off
+//	MaxLease    no leases   if busy keys need too many round trips
+//	ShowKeys    false       to see the keys that are refused most often
 //
 // [LinkConfig] has the timeout and the breaker of the connection, [CallsConfig] the window of a
 // [Calls].

@@ -124,14 +124,14 @@ type shareTable struct {
 	burst    float64 // tokens
 	rate     float64 // tokens per nanosecond
 	maxKeys  int
-	overflow limiter.Overflow
+	shareNew bool
 	epoch    time.Time
 
 	mu      sync.Mutex
 	index   map[string]int // in buckets, by key
 	buckets []shareBucket
 	next    int         // where the search for a full bucket goes on
-	others  shareBucket // of all keys without room, for ShareNew
+	others  shareBucket // of all keys without room, if shareNew
 }
 
 // shareBucket is the bucket of one key.
@@ -144,7 +144,7 @@ type shareBucket struct {
 func newShareTable(s limitSpec, c Config) *shareTable {
 	t := &shareTable{
 		limit: s.maxTake, burst: float64(s.maxTake) * c.Share, rate: s.events * c.Share / float64(s.per),
-		maxKeys: c.maxKeys(), overflow: c.Overflow, epoch: time.Now(), index: map[string]int{},
+		maxKeys: c.maxKeys(), shareNew: c.ShareNew, epoch: time.Now(), index: map[string]int{},
 	}
 	return t
 }
@@ -155,7 +155,7 @@ func (t *shareTable) take(key string, n int, peek bool, retryAfter time.Duration
 	defer t.mu.Unlock()
 	b, noRoom := t.bucketFor(key)
 	if b == nil {
-		r := limiter.Result{OK: n == 0 || t.overflow == limiter.PassNew, NoRoom: true, Limit: t.limit}
+		r := limiter.Result{OK: n == 0, NoRoom: true, Limit: t.limit}
 		if !r.OK {
 			r.RetryAfter = retryAfter
 		}
@@ -195,7 +195,7 @@ func (t *shareTable) bucketFor(key string) (b *shareBucket, noRoom bool) {
 	i, known := t.index[key]
 	if !known {
 		if i = t.place(now); i < 0 {
-			if t.overflow != limiter.ShareNew {
+			if !t.shareNew {
 				return nil, true
 			}
 			return t.others.refill(now, t.rate), true

@@ -144,7 +144,6 @@ func TestValidateConfig(t *testing.T) {
 		"fleet: Share is 0.5, must be 0 unless OnOutage is fail-local":                      {Link: l, Limits: one, OnOutage: fleet.FailOpen, Share: 0.5},
 		"fleet: MaxKeys is -1, must lie between 1 and 2147483647 (or be 0 for the default)": {Link: l, Limits: one, OnOutage: fleet.FailOpen, MaxKeys: -1},
 		"fleet: MaxWaiters is -1, must be at least 1 (or 0 for no bound)":                   {Link: l, Limits: one, OnOutage: fleet.FailOpen, MaxWaiters: -1},
-		"fleet: Overflow is \"drop\", must be refuse-new, pass-new or share-new":            {Link: l, Limits: one, OnOutage: fleet.FailOpen, Overflow: "drop"},
 		"fleet: Link is nil, must be given":                                                 {Limits: one, OnOutage: fleet.FailOpen},
 		"fleet: Limits has 0, must have between 1 and 10":                                   {Link: l, OnOutage: fleet.FailOpen},
 		"fleet: Limits has 11, must have between 1 and 10":                                  {Link: l, OnOutage: fleet.FailOpen, Limits: slices.Repeat(one, 11)},

@@ -117,19 +117,17 @@ func TestRequestAboveTheShareIsOwed(t *testing.T) {
 	})
 }
 
-// Config.Overflow decides about keys beyond MaxKeys, and both the metric and the refusal say so.
+// Config.ShareNew decides about keys beyond MaxKeys, and both the metric and the refusal say so.
 func TestKeysBeyondMaxKeysDuringAnOutage(t *testing.T) {
 	l := closedLink(t)
-	for overflow, want := range map[limiter.Overflow]struct{ allowed, noRoom int }{
-		"":                {100 * 2, 4900 * 3},
-		limiter.RefuseNew: {100 * 2, 4900 * 3},
-		limiter.PassNew:   {100*2 + 4900*3, 4900 * 3},
-		limiter.ShareNew:  {100*2 + 2, 4900 * 3},
+	for shareNew, want := range map[bool]struct{ allowed, noRoom int }{
+		false: {100 * 2, 4900 * 3},
+		true:  {100*2 + 2, 4900 * 3},
 	} {
-		t.Run("overflow "+string(overflow), func(t *testing.T) {
+		t.Run(fmt.Sprint("shared ", shareNew), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newLimiter(l, "room", fleet.FixedWindow{Limit: 4, Window: time.Hour},
-					fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5, MaxKeys: 100, Overflow: overflow})
+					fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5, MaxKeys: 100, ShareNew: shareNew})
 				allowed, last := 0, fleet.Result{}
 				for i := range 5000 {
 					for range 3 {
@@ -142,7 +140,7 @@ func TestKeysBeyondMaxKeysDuringAnOutage(t *testing.T) {
 				require.EqualValues(t, want.noRoom, metricsOf(b)["weir.limiter.no_room"])
 				require.False(t, mustTake(t, b, "0", 1).NoRoom, "lack of tokens")
 				require.True(t, last.NoRoom)
-				if overflow == limiter.RefuseNew {
+				if !shareNew {
 					require.Equal(t, awayTimeout, last.RetryAfter)
 					err := waitWithin(t, b, time.Millisecond, "new", 1)
 					require.ErrorContains(t, err, "limiter room: no room for the key: MaxKeys is 100 (limit 4)")

@@ -69,11 +69,11 @@ func TestCancelledWaitIsNotARefusalOfAKey(t *testing.T) {
 }
 
 func TestBusiestCountsKeysWithoutRoomAndShadowedKeys(t *testing.T) {
-	for _, overflow := range []limiter.Overflow{limiter.RefuseNew, limiter.ShareNew} {
-		g := busyGroup(func(c *limiter.GroupConfig[string]) { c.MaxKeys, c.Overflow = 1, overflow })
+	for _, shareNew := range []bool{false, true} {
+		g := busyGroup(func(c *limiter.GroupConfig[string]) { c.MaxKeys, c.ShareNew = 1, shareNew })
 		require.True(t, g.Get("first").Take(1).OK)
 		shared := g.Get("second").Take(1).OK // the token of the shared bucket
-		require.Equal(t, overflow == limiter.ShareNew, shared)
+		require.Equal(t, shareNew, shared)
 		require.False(t, g.Get("third").Take(1).OK)
 		require.Contains(t, g.Busiest(9), limiter.BusyKey{Limiter: "api", Key: "third", AtLeast: 1, AtMost: 1})
 	}

@@ -30,7 +30,7 @@ const (
 	// Held means that the service asked to wait: see Gate.Hold of package weir.
 	Held Reason = "the service asked to wait"
 	// NoRoom means that a Group has no room for the key, because GroupConfig.MaxKeys other keys are
-	// in use, and its Overflow is RefuseNew.
+	// in use, and ShareNew is not set.
 	NoRoom Reason = "no room for the key"
 )
 

@@ -52,18 +52,18 @@ func ExampleGroupConfig() {
 	// Output: 5 0
 }
 
-// The group has room for one user. Overflow decides about all others.
-func ExampleOverflow() {
-	for _, overflow := range []limiter.Overflow{limiter.RefuseNew, limiter.ShareNew} {
+// The group has room for one user. ShareNew decides about all others.
+func ExampleGroupConfig_shareNew() {
+	for _, shareNew := range []bool{false, true} {
 		users := limiter.NewGroupAt(limiter.GroupConfig[string]{
-			Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 1, Overflow: overflow,
+			Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 1, ShareNew: shareNew,
 		}, noon)
 		users.Get("ann").TakeAt(noon, 1)
-		fmt.Println(overflow, users.Get("bob").TakeAt(noon, 1).OK, users.Get("eve").TakeAt(noon, 1).OK)
+		fmt.Println(shareNew, users.Get("bob").TakeAt(noon, 1).OK, users.Get("eve").TakeAt(noon, 1).OK)
 	}
 	// Output:
-	// refuse-new false false
-	// share-new true false
+	// false false false
+	// true true false
 }
 
 // A request must keep both limits, and is counted once.

@@ -162,7 +162,7 @@ func (k Keyed[K]) RefundNow(n int) {
 	var p keyPosition[K]
 	k.group.locate(&p, k.key)
 	back := justTaken(n, p.tierTable().limits)
-	if g := k.group; !g.knows(&p) && g.overflow == ShareNew && g.keyCount.Load() >= g.maxKeys {
+	if g := k.group; !g.knows(&p) && g.shareNew && g.keyCount.Load() >= g.maxKeys {
 		g.shared[p.tier].Refund(n)
 		return
 	}

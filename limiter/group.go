@@ -37,7 +37,7 @@ type Group[K comparable] struct {
 	tierOf     func(K) int
 	clones     bool // keys are Cloners
 	seed       maphash.Seed
-	overflow   Overflow
+	shareNew   bool
 	maxKeys    int64
 	maxWaiters int
 	keyCount   atomic.Int64  // keys remembered in all shards
@@ -51,7 +51,7 @@ type Group[K comparable] struct {
 	tiers []atomic.Pointer[limits] // the first is that of the group itself
 	first atomic.Pointer[Tier]     // the values that tiers[0] was made of
 	set   settings.Version         // of first
-	// by tier, the bucket of all keys without room, if Overflow is ShareNew
+	// by tier, the bucket of all keys without room, if shareNew
 	shared []*TokenBucket
 }
 
@@ -63,7 +63,7 @@ func newGroup[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	c = c.withDefaults()
 	tiers := c.allTiers()
 	g := &Group[K]{
-		epoch: t0, tierOf: c.TierOf, seed: maphash.MakeSeed(), overflow: c.Overflow, maxKeys: int64(c.MaxKeys), maxWaiters: c.MaxWaiters,
+		epoch: t0, tierOf: c.TierOf, seed: maphash.MakeSeed(), shareNew: c.ShareNew, maxKeys: int64(c.MaxKeys), maxWaiters: c.MaxWaiters,
 		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[limits], len(tiers)),
 	}
 	var key K
@@ -78,7 +78,7 @@ func newGroup[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 		if i == 0 {
 			g.first.Store(&t)
 		}
-		if c.Overflow == ShareNew {
+		if c.ShareNew {
 			b := newTokenBucket(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0)
 			b.queue.keepStatistics(g.statistics)
 			g.shared = append(g.shared, b)
@@ -195,9 +195,10 @@ type GroupConfig[K comparable] struct {
 	// MaxKeys is the maximum number of keys that are remembered, and the most keys that can be
 	// held. Default 100,000.
 	MaxKeys int
-	// Overflow decides what happens to a new key while all remembered keys are in use. Default
-	// RefuseNew.
-	Overflow Overflow
+	// ShareNew gives all new keys of a tier one token bucket that they share, while all remembered
+	// keys are in use. Otherwise requests of a new key are refused until another key is idle,
+	// including those that would wait, and their RetryAfter is an estimate. Default false.
+	ShareNew bool
 	// MaxWaiters is the maximum number of callers that may wait for one key at once. Further
 	// callers are refused. Default no bound.
 	MaxWaiters int
@@ -248,9 +249,6 @@ func (c GroupConfig[K]) Validate() error {
 	if c.ShowKeys && c.Name == "" {
 		faults = append(faults, errors.New("limiter: ShowKeys is set without a Name, must have both"))
 	}
-	if !c.Overflow.valid() {
-		faults = append(faults, fmt.Errorf("limiter: Overflow is %q, must be RefuseNew, PassNew or ShareNew", string(c.Overflow)))
-	}
 	return errors.Join(append(faults, validateCommon(c.MaxWaiters, c.Name, c.Shadow))...)
 }
 
@@ -258,7 +256,6 @@ const defaultMaxKeys = 100_000
 
 func (c GroupConfig[K]) withDefaults() GroupConfig[K] {
 	c.MaxKeys = cmp.Or(c.MaxKeys, defaultMaxKeys)
-	c.Overflow = cmp.Or(c.Overflow, RefuseNew)
 	return c
 }
 
@@ -266,24 +263,6 @@ func (c GroupConfig[K]) withDefaults() GroupConfig[K] {
 func (c GroupConfig[K]) allTiers() []Tier {
 	return append([]Tier{{Rate: c.Rate, Burst: c.Burst}}, c.Tiers...)
 }
-
-// Overflow selects how a [Group] treats a new key while all remembered keys are in use. The zero
-// value means RefuseNew.
-type Overflow string
-
-// The values of Overflow.
-const (
-	// RefuseNew refuses requests of a new key, including those that would wait, until another key
-	// is idle. The RetryAfter is an estimate.
-	RefuseNew Overflow = "refuse-new"
-	// PassNew allows requests of a new key without counting them.
-	PassNew Overflow = "pass-new"
-	// ShareNew gives all new keys of a tier one token bucket that they share.
-	ShareNew Overflow = "share-new"
-)
-
-// valid reports whether o is one of the constants or the zero value.
-func (o Overflow) valid() bool { return o == "" || o == RefuseNew || o == PassNew || o == ShareNew }
 
 // Keyed is the limiter of one key of a [Group], from [Group.Get]. It is a small value without
 // state: all values of one key are the same limiter. The zero value is not usable.
@@ -311,7 +290,7 @@ func (k Keyed[K]) TakeAt(t time.Time, n int) (r Result) {
 }
 
 // Wait takes n tokens of the key as soon as there are that many. See [TokenBucket.Wait]. Each key
-// has a queue of its own. If there is no room for the key and Overflow is RefuseNew, Wait is
+// has a queue of its own. If there is no room for the key and ShareNew is not set, Wait is
 // refused at once.
 func (k Keyed[K]) Wait(ctx context.Context, n int) error { return wait(ctx, k, n) }
 
@@ -377,7 +356,7 @@ func (k Keyed[K]) maxKeys() int { return int(k.group.maxKeys) }
 
 func (k Keyed[K]) lacksRoom(n int) bool {
 	_, room := k.group.hasRoom(k.key, n)
-	return !room && k.group.overflow == RefuseNew
+	return !room && !k.group.shareNew
 }
 
 // subscribe keeps the queue of the key until unsubscribe.

@@ -94,17 +94,15 @@ func TestGroupEvictsIdleKeysForNewOnes(t *testing.T) {
 }
 
 func TestGroupWhenFull(t *testing.T) {
-	full := func(o limiter.Overflow) *limiter.Group[string] {
-		g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 1, Overflow: o})
+	full := func(shareNew bool) *limiter.Group[string] {
+		g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 1, ShareNew: shareNew})
 		runSteps(t, keyLimiter{g, "first"}, step{0, 1, "ok"})
 		return g
 	}
-	g := full(limiter.RefuseNew)
+	g := full(false)
 	runSteps(t, keyLimiter{g, "second"}, step{0, 1, "refused 0/2 retry 1s reset 0s"}, step{0, 0, "ok 2/2 reset 0s"}, step{sec, 1, "refused"}, step{sec + 1, 1, "ok"})
 	require.EqualValues(t, 1, g.Evictions())
-	g = full(limiter.PassNew)
-	runSteps(t, keyLimiter{g, "second"}, step{0, 2, "ok"}, step{0, 2, "ok"}, step{0, 3, "refused"})
-	g = full(limiter.ShareNew)
+	g = full(true)
 	runSteps(t, keyLimiter{g, "second"}, step{0, 1, "ok"})
 	runSteps(t, keyLimiter{g, "third"}, step{0, 1, "ok"}, step{0, 1, "refused"})
 	runSteps(t, keyLimiter{g, "first"}, step{0, 1, "ok"})
@@ -159,12 +157,11 @@ func TestGroupRefunds(t *testing.T) {
 }
 
 func TestGroupConfigNamesInvalidFields(t *testing.T) {
-	bad := limiter.GroupConfig[int]{Tiers: []limiter.Tier{{Rate: limiter.PerSecond(-1)}}, MaxKeys: -1, Overflow: "drop"}
+	bad := limiter.GroupConfig[int]{Tiers: []limiter.Tier{{Rate: limiter.PerSecond(-1)}}, MaxKeys: -1}
 	require.EqualError(t, bad.Validate(), "limiter: Rate is unset, must be above 0\n"+
 		"tier 0: limiter: Rate is -1/s, must be above 0\n"+
 		"limiter: Tiers has length 1 and TierOf is set: false, must have both or neither\n"+
-		"limiter: MaxKeys is -1, must be at least 1 (or 0 for the default)\n"+
-		"limiter: Overflow is \"drop\", must be RefuseNew, PassNew or ShareNew")
+		"limiter: MaxKeys is -1, must be at least 1 (or 0 for the default)")
 	require.Panics(t, func() { limiter.NewGroup(bad) })
 }
 

@@ -76,7 +76,7 @@ func TestHoldOfAllKeysIsThatOfEachKey(t *testing.T) {
 // While all keys are held, no caller gets a token, not even a caller that waits.
 func TestHoldOfAllKeysUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(100), MaxKeys: 50, Overflow: limiter.ShareNew})
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(100), MaxKeys: 50, ShareNew: true})
 		var held sync.RWMutex // its writer holds the group
 		var until time.Time
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -129,7 +129,7 @@ func TestStaleRequestDuringAHoldOfAllKeys(t *testing.T) {
 // Keys without room share a bucket, which has one token after the hold, as all buckets have.
 func TestHoldOfKeysWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 5, MaxKeys: 1, Overflow: limiter.ShareNew})
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 5, MaxKeys: 1, ShareNew: true})
 		require.True(t, g.Get(1).Take(5).OK)
 		viewOf(g).Hold(30 * time.Second)
 		require.False(t, g.Get(2).Take(1).OK)
@@ -142,7 +142,7 @@ func TestHoldOfKeysWithoutRoom(t *testing.T) {
 // After a reset of all keys, each has a full bucket and no hold, whether it had room or not.
 func TestResetOfAllKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 2, MaxKeys: 3, Overflow: limiter.ShareNew})
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 2, MaxKeys: 3, ShareNew: true})
 		for key := range 5 {
 			g.Get(key).Take(2)
 			g.Get(key).Hold(time.Hour)

@@ -36,12 +36,6 @@ func TestWaitForAKeyWithoutRoomIsRefused(t *testing.T) {
 		require.Equal(t, time.Minute, time.Since(began))
 		time.Sleep(time.Nanosecond)
 		require.NoError(t, g.Get(100).Wait(t.Context(), 1), "there is room now")
-
-		pass := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 1, Overflow: limiter.PassNew})
-		require.True(t, pass.Get(1).Take(1).OK)
-		for range 3 {
-			require.NoError(t, limiter.WaitAtMost(t.Context(), pass.Get(2), 1, 0))
-		}
 	})
 }
 
@@ -50,7 +44,7 @@ func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = 1000 // eight shards
 		g := limiter.NewGroup(limiter.GroupConfig[int]{
-			Rate: limiter.PerMinute(1), Burst: 2, MaxKeys: keys, MaxWaiters: 3, Overflow: limiter.ShareNew,
+			Rate: limiter.PerMinute(1), Burst: 2, MaxKeys: keys, MaxWaiters: 3, ShareNew: true,
 		})
 		for key := range keys {
 			require.True(t, g.Get(key).Take(1).OK)
@@ -112,8 +106,8 @@ func TestIdleKeysOfAllShardsAreEvicted(t *testing.T) {
 }
 
 func TestANaNKeyHasNoRoom(t *testing.T) {
-	for overflow, want := range map[limiter.Overflow]int{limiter.RefuseNew: 0, limiter.PassNew: 100, limiter.ShareNew: 3} {
-		g := limiter.NewGroup(limiter.GroupConfig[float64]{Rate: limiter.Per(1, time.Hour), Burst: 3, Overflow: overflow})
+	for shareNew, want := range map[bool]int{false: 0, true: 3} {
+		g := limiter.NewGroup(limiter.GroupConfig[float64]{Rate: limiter.Per(1, time.Hour), Burst: 3, ShareNew: shareNew})
 		allowed := 0
 		for i := range 100 {
 			if g.Get(math.NaN()).Take(1).OK {
@@ -125,7 +119,7 @@ func TestANaNKeyHasNoRoom(t *testing.T) {
 			g.Get(math.NaN()).Hold(hour)
 			g.Get(math.NaN()).RefundNow(1)
 		}
-		require.Equal(t, want, min(allowed, 100), "%s", overflow)
+		require.Equal(t, want, allowed)
 		require.Zero(t, g.Len())
 		require.True(t, g.Get(1).Take(1).OK)
 	}
@@ -133,13 +127,13 @@ func TestANaNKeyHasNoRoom(t *testing.T) {
 
 // More keys are held than MaxKeys. Further keys are not held until the first holds have ended.
 func TestHeldKeysAreBounded(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 100, Overflow: limiter.PassNew}, start)
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 100}, start)
 	held := func(at time.Duration, from int) (n int) {
 		for key := range 300 {
 			g.Get(from+key).HoldAt(start.Add(at), 10*sec)
 		}
 		for key := range 300 {
-			if !g.Get(from+key).TakeAt(start.Add(at), 1).OK {
+			if !g.Get(from+key).TakeAt(start.Add(at), 0).OK {
 				n++
 			}
 		}
@@ -198,8 +192,8 @@ func TestAGroupRemembers100000KeysByDefault(t *testing.T) {
 
 // After a hold a key has one token, also if other keys have taken its place in the meantime.
 func TestAKeyIsNotNewAfterItsHold(t *testing.T) {
-	for _, o := range []limiter.Overflow{limiter.RefuseNew, limiter.PassNew, limiter.ShareNew} {
-		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Minute), Burst: 10, MaxKeys: 2, Overflow: o}, start)
+	for _, shareNew := range []bool{false, true} {
+		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Minute), Burst: 10, MaxKeys: 2, ShareNew: shareNew}, start)
 		a := g.Get("a")
 		a.TakeAt(start, 1)
 		at := 2 * time.Minute // its bucket is full again
@@ -208,7 +202,7 @@ func TestAKeyIsNotNewAfterItsHold(t *testing.T) {
 		g.Get("c").TakeAt(start.Add(at), 5)
 		at += 10 * sec
 		runSteps(t, a, step{at, 0, "ok 1/10 reset 9m0s"}, step{at, 1, "ok"}, step{at, 1, "refused"}, step{at + time.Minute, 1, "ok"})
-		require.LessOrEqual(t, g.Len(), 2, o)
+		require.LessOrEqual(t, g.Len(), 2, shareNew)
 	}
 }
 
@@ -262,17 +256,17 @@ func TestATokenOfAHeldKeyWithoutRoomIsGivenBack(t *testing.T) {
 
 // The answer and the error of a request without room say so.
 func TestARefusalForLackOfRoomSaysSo(t *testing.T) {
-	for overflow, want := range map[limiter.Overflow]string{
-		limiter.RefuseNew: "limiter logins: no room for the key: MaxKeys is 1 (limit 2), retry in ",
-		limiter.ShareNew:  "limiter logins: no tokens left (limit 2), which all keys without room share: MaxKeys is 1, retry in ",
+	for shareNew, want := range map[bool]string{
+		false: "limiter logins: no room for the key: MaxKeys is 1 (limit 2), retry in ",
+		true:  "limiter logins: no tokens left (limit 2), which all keys without room share: MaxKeys is 1, retry in ",
 	} {
-		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, Overflow: overflow, Name: "logins"})
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, ShareNew: shareNew, Name: "logins"})
 		r := g.Get(1).Take(2)
 		require.True(t, r.OK)
 		require.False(t, r.NoRoom)
 		r = g.Get(2).Take(2)
 		require.True(t, r.NoRoom)
-		require.Equal(t, overflow == limiter.ShareNew, r.OK)
+		require.Equal(t, shareNew, r.OK)
 		err := limiter.WaitAtMost(t.Context(), g.Get(3), 1, sec)
 		require.ErrorContains(t, err, want)
 		limited, ok := errors.AsType[*limiter.LimitedError](err)

@@ -21,7 +21,7 @@ func (g *Group[K]) reconfigureAt(at time.Duration, c GroupConfig[K]) error {
 		return err
 	}
 	c = c.withDefaults()
-	if len(c.Tiers) != len(g.tiers)-1 || int64(c.MaxKeys) != g.maxKeys || c.Overflow != g.overflow ||
+	if len(c.Tiers) != len(g.tiers)-1 || int64(c.MaxKeys) != g.maxKeys || c.ShareNew != g.shareNew ||
 		c.MaxWaiters != g.maxWaiters || c.Name != g.Name() {
 		return errors.New("limiter: Reconfigure can change Rate, Burst, Tiers, Shadow and ShowKeys; other fields and the number of Tiers must be as before")
 	}

@@ -94,7 +94,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 	before := g.Get("a").TakeAt(start, 0)
 	for name, change := range map[string]func(c *limiter.GroupConfig[string]){
 		"tiers": func(c *limiter.GroupConfig[string]) { c.Tiers = append(c.Tiers, c.Tiers...) }, "keys": func(c *limiter.GroupConfig[string]) { c.MaxKeys = 7 },
-		"overflow": func(c *limiter.GroupConfig[string]) { c.Overflow = limiter.PassNew }, "waiters": func(c *limiter.GroupConfig[string]) { c.MaxWaiters = 7 },
+		"sharing": func(c *limiter.GroupConfig[string]) { c.ShareNew = true }, "waiters": func(c *limiter.GroupConfig[string]) { c.MaxWaiters = 7 },
 		"name": func(c *limiter.GroupConfig[string]) { c.Name = "others" }, "no name": func(c *limiter.GroupConfig[string]) { c.Name = "" },
 	} {
 		other := c
@@ -108,7 +108,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 
 // A key without room gives its tokens back to the shared bucket.
 func TestARefundOfAKeyWithoutRoom(t *testing.T) {
-	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, Overflow: limiter.ShareNew})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, ShareNew: true})
 	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
 	require.True(t, g.Get("bob").TakeAt(start, 2).OK)
 	g.Get("bob").RefundNow(1)

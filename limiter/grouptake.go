@@ -71,7 +71,7 @@ func (g *Group[K]) acquireWithoutRoom(r *Result, back *taken, at time.Duration, 
 		g.noRoom.Add(1)
 	}
 	switch {
-	case g.overflow != ShareNew:
+	case !g.shareNew:
 		g.predictWithoutRoom(r, at, tier, 0, n)
 	case back != nil:
 		shared := g.shared[tier]
@@ -84,12 +84,10 @@ func (g *Group[K]) acquireWithoutRoom(r *Result, back *taken, at time.Duration, 
 }
 
 func (g *Group[K]) predictWithoutRoom(r *Result, at time.Duration, tier int, ahead int64, n int) {
-	switch l := g.tiers[tier].Load(); g.overflow {
-	case ShareNew:
+	if g.shareNew {
 		*r = g.shared[tier].peekAt(at, ahead, n)
-	case PassNew:
-		l.peek(r, at, alwaysFull, noHold, 0, n)
-	default:
+	} else {
+		l := g.tiers[tier].Load()
 		at = l.clamp(at)
 		*r = Result{Limit: l.burst, RetryAfter: l.until(l.units(at)+l.cost, at)}
 	}
@@ -198,7 +196,7 @@ func (q *keyQueues[K]) wakeAll() {
 func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration, w *waiter) (t taken, err error) {
 	source := keySource[K]{g, key}
 	switch tier, room := g.hasRoom(key, n); {
-	case !room && g.overflow == ShareNew:
+	case !room && g.shareNew:
 		g.noRoom.Add(1)
 		t, err = g.shared[tier].waitTaken(ctx, n, maxWait, w)
 		t.shared = g.shared[tier]
@@ -233,7 +231,7 @@ type keySource[K comparable] struct {
 // acquire does not let the caller wait for a key without room. A key may lose its room during a
 // wait, because it can be evicted when it is idle, even while it is held.
 func (s keySource[K]) acquire(n int) (r Result, back taken) {
-	if !s.group.acquire(&r, &back, time.Since(s.group.epoch), clock.ReadTolerance, s.key, n) && s.group.overflow == RefuseNew {
+	if !s.group.acquire(&r, &back, time.Since(s.group.epoch), clock.ReadTolerance, s.key, n) && !s.group.shareNew {
 		r.ResetAfter = noWait
 	}
 	return r, back

@@ -65,7 +65,7 @@ type Result struct {
 	// OK reports whether the tokens were taken.
 	OK bool
 	// NoRoom reports that a [Group] or a [Remote] had no room for the key, because MaxKeys keys
-	// were in use. The other fields are the answer of its Overflow.
+	// were in use. The other fields are the answer for such keys.
 	NoRoom bool
 	// Limit is the maximum number of tokens that one request can take.
 	Limit int

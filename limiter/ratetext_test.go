@@ -83,14 +83,13 @@ func TestParseRateNamesTheFault(t *testing.T) {
 
 func TestConfigIsReadFromJSON(t *testing.T) {
 	type file struct {
-		Rate     limiter.Rate
-		Other    limiter.Rate
-		Overflow limiter.Overflow
+		Rate  limiter.Rate
+		Other limiter.Rate
 	}
-	text := `{"Rate":"10/1m","Other":"","Overflow":"share-new"}`
+	text := `{"Rate":"10/1m","Other":""}`
 	var got file
 	require.NoError(t, json.Unmarshal([]byte(text), &got))
-	require.Equal(t, file{Rate: limiter.PerMinute(10), Overflow: limiter.ShareNew}, got)
+	require.Equal(t, file{Rate: limiter.PerMinute(10)}, got)
 
 	again, err := json.Marshal(got)
 	require.NoError(t, err)
@@ -98,17 +97,6 @@ func TestConfigIsReadFromJSON(t *testing.T) {
 
 	_, err = json.Marshal(limiter.PerSecond(-1))
 	require.ErrorContains(t, err, "limiter: Rate is -1/s, must be above 0")
-}
-
-func TestOverflowIsAWord(t *testing.T) {
-	for word, o := range map[string]limiter.Overflow{
-		"": "", "refuse-new": limiter.RefuseNew, "pass-new": limiter.PassNew, "share-new": limiter.ShareNew,
-	} {
-		require.Equal(t, word, string(o))
-		require.NoError(t, limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Overflow: o}.Validate())
-	}
-	require.EqualError(t, limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Overflow: "Drop"}.Validate(),
-		`limiter: Overflow is "Drop", must be RefuseNew, PassNew or ShareNew`)
 }
 
 func FuzzParseRate(f *testing.F) {

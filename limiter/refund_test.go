@@ -97,7 +97,7 @@ type boundedLimiter struct {
 func boundedLimiters() map[string]boundedLimiter {
 	bucket := func(span time.Duration) int { return 5 + int(7*span/sec) }
 	log := func(span time.Duration) int { return 5 * (1 + int(span/sec)) }
-	config := limiter.GroupConfig[string]{Rate: limiter.PerSecond(7), Burst: 5, MaxKeys: 1, Overflow: limiter.ShareNew}
+	config := limiter.GroupConfig[string]{Rate: limiter.PerSecond(7), Burst: 5, MaxKeys: 1, ShareNew: true}
 	full := limiter.NewGroupAt(config, start)
 	for range 5 {
 		full.Get("other").TakeAt(start.Add(1000*hour), 5) // never idle in this test
@@ -181,7 +181,7 @@ func TestALateRefundToABusyBucket(t *testing.T) {
 // The tokens of a key without room go back to the bucket that all such keys share, although the key
 // has got room since.
 func TestARefundGoesWhereTheTokensWereTaken(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 5, MaxKeys: 1, Overflow: limiter.ShareNew}, start)
+	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 5, MaxKeys: 1, ShareNew: true}, start)
 	g.Get("a").TakeAt(start, 1)
 	shared := limiter.ReserveAt(g.Get("b"), start, 5)
 	require.True(t, shared.OK)

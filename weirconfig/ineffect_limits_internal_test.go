@@ -30,9 +30,9 @@ var limitChanges = map[string][2]string{
 	"policies.shadow":    {"policies: [POLICY]", "policies: [{name: second, limit: 2, window: 1s, by: ip, shadow: true}]"},
 	"policies.show_keys": {"policies: [POLICY]", "policies: [{name: second, limit: 2, window: 1s, by: ip, show_keys: true}]"},
 	"policies.max_keys":  {"policies: [POLICY]", "policies: [{name: second, limit: 2, window: 1s, by: ip, max_keys: 1}]"},
-	"policies.overflow": {
+	"policies.share_new": {
 		"policies: [{name: second, limit: 2, window: 1s, by: ip, max_keys: 1}]",
-		"policies: [{name: second, limit: 2, window: 1s, by: ip, max_keys: 1, overflow: pass-new}]",
+		"policies: [{name: second, limit: 2, window: 1s, by: ip, max_keys: 1, share_new: true}]",
 	},
 	"policies.rate":  {"policies: [{name: second, rate: 5/s, burst: 3, by: ip}]", "policies: [{name: second, rate: 2/s, burst: 3, by: ip}]"},
 	"policies.burst": {"policies: [{name: second, rate: 5/s, burst: 3, by: ip}]", "policies: [{name: second, rate: 5/s, burst: 2, by: ip}]"},

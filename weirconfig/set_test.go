@@ -63,7 +63,7 @@ limits:
     proxies: {trusted: [192.0.2.0/24], header: X-Real-Ip}
     policies:
       - {name: per-key, limit: 1, window: 1h, by: [ip, "header:X-Api-Key"]}
-      - {name: all, rate: 3/24h, burst: 3, by: nothing, overflow: refuse-new}
+      - {name: all, rate: 3/24h, burst: 3, by: nothing, share_new: false}
 `, weirconfig.Config{}).Limit("api")
 	server := limit.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	status := func(ip, key string) int {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/weir-go/weir/limiter"
 )
 
 // validate finds the values that are out of bounds. The bounds are those of Config.Validate in each
@@ -120,7 +118,6 @@ func (d *decoder) addInvalid(path string, t reflect.Type, err error, prefix stri
 func fileWords(text string, t reflect.Type) string {
 	keys := map[string]string{
 		"Off": off, "Span": "window", "Trusted": "trusted", "Header": "header",
-		"RefuseNew": string(limiter.RefuseNew), "PassNew": string(limiter.PassNew), "ShareNew": string(limiter.ShareNew),
 	}
 	for _, f := range fieldsOf(t) {
 		keys[f.Name] = f.key

@@ -81,9 +81,9 @@ func Limit(l interface {
 
 // LimitBy returns a rule with one limit per key, such as [ByPeer] or [ByMethod]. For limits over
 // several periods, such as a second and a day, use several rules. If all keys of the group are in
-// use, its Overflow decides about calls with new keys, and the error of a refused call has the
-// Reason limiter.NoRoom and says what MaxKeys is. With limiter.RefuseNew, a flood of keys refuses
-// all new keys. LimitBy panics if g or key is nil.
+// use and its ShareNew is not set, calls with new keys are refused. Their error has the Reason
+// limiter.NoRoom and says what MaxKeys is. So a flood of keys refuses all new keys. LimitBy panics
+// if g or key is nil.
 func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, call Call) K) Rule {
 	if g == nil || key == nil {
 		panic(errors.New("weirgrpc: LimitBy needs a group and a key function"))

@@ -246,16 +246,16 @@ func TestRefusalHasRetryAfterUnlessItIsFinal(t *testing.T) {
 	bucket := weirhttp.Policy{Name: "bucket", Rate: limiter.PerSecond(1), Burst: 5, By: byAPIKey}
 	window := weirhttp.Policy{Name: "window", Limit: 5, Window: time.Minute, By: byAPIKey}
 	remote := weirhttp.Policy{Name: "remote", By: byAPIKey}
-	full := func(p weirhttp.Policy, o limiter.Overflow) weirhttp.Policy {
-		p.MaxKeys, p.Overflow = 1, o
+	full := func(p weirhttp.Policy, shareNew bool) weirhttp.Policy {
+		p.MaxKeys, p.ShareNew = 1, shareNew
 		return p
 	}
 	large := weirhttp.Policy{Name: "large", Rate: limiter.PerSecond(100), Burst: 100, By: byAPIKey}
 	for name, policies := range map[string][]weirhttp.Policy{
 		"bucket": {bucket}, "window": {window}, "remote": {remote},
 		"several": {large, bucket, window}, "remote and others": {large, remote}, "a remote that is not asked": {remote, bucket},
-		"no room in a bucket": {full(bucket, limiter.RefuseNew)}, "no room in a window": {full(window, limiter.RefuseNew)},
-		"a shared bucket": {full(bucket, limiter.ShareNew)}, "a shared window": {full(window, limiter.ShareNew)},
+		"no room in a bucket": {full(bucket, false)}, "no room in a window": {full(window, false)},
+		"a shared bucket": {full(bucket, true)}, "a shared window": {full(window, true)},
 	} {
 		for cost, allowed := range map[int]bool{-1: false, 0: true, 3: true, 4: false, 5: false, 6: false} {
 			t.Run(fmt.Sprintf("%s, cost %d", name, cost), func(t *testing.T) {

@@ -35,7 +35,7 @@ import (
 // has no Limit. If a Remote came to no decision, there are no such headers.
 //
 // A Limit has bounded memory: at most MaxKeys keys per policy, and a quarter as many networks (see
-// Policy.Overflow). It is a [stat.Source] with metrics per policy, not per key. All methods are
+// Policy.ShareNew). It is a [stat.Source] with metrics per policy, not per key. All methods are
 // safe for concurrent use. They do not block unless a policy has a Remote. The zero value does not
 // work: use NewLimit.
 type Limit struct {
@@ -55,7 +55,7 @@ func NewLimit(c LimitConfig) *Limit {
 }
 
 // Reconfigure replaces the whole config. A policy with the same Name, form, Window, MaxKeys and
-// Overflow as one before keeps the quotas of its keys. Its metrics continue unless Shadow has
+// ShareNew as one before keeps the quotas of its keys. Its metrics continue unless Shadow has
 // changed. All other policies start with full quotas. If c is invalid, Reconfigure returns the
 // error and changes nothing.
 func (l *Limit) Reconfigure(c LimitConfig) error {
@@ -127,7 +127,7 @@ func (s *rules) refuse(w http.ResponseWriter, r *http.Request, d *decision, err 
 }
 
 // Observe yields the metrics of each policy, as [limiter.Group] does. Requests that are counted by
-// network (see Policy.Overflow) have the policy's name with " by network" appended. A policy with a
+// network (see Policy.ShareNew) have the policy's name with " by network" appended. A policy with a
 // Remote has no metrics here.
 func (l *Limit) Observe(yield func(*stat.Series, float64) bool) {
 	for _, q := range l.rules.Load().quotas {
@@ -223,7 +223,7 @@ func (s *rules) answers(to []answer, r *http.Request, addr netip.Addr) []answer 
 }
 
 // Busiest returns, for each policy, up to n of the keys that it has refused most often, with the
-// most refused key first. Clients that are counted by network (see Policy.Overflow) follow, under
+// most refused key first. Clients that are counted by network (see Policy.ShareNew) follow, under
 // the name of the policy with " by network" appended. The keys of a policy with a Remote are those
 // that the Remote has refused. Counting costs nothing for allowed requests. See [limiter.BusyKey]
 // for the bounds of the counts, and Policy.ShowKeys for what is shown of a key.

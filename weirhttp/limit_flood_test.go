@@ -20,12 +20,9 @@ import (
 
 func TestFloodOfKeysIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
 	policy := weirhttp.Policy{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 200}
-	for _, c := range []struct {
-		overflow limiter.Overflow
-		stranger int
-	}{{limiter.RefuseNew, 429}, {limiter.PassNew, 200}, {limiter.ShareNew, 429}} {
-		t.Run(string(c.overflow), func(t *testing.T) {
-			policy.Overflow = c.overflow
+	for _, shareNew := range []bool{false, true} {
+		t.Run(fmt.Sprint("shared ", shareNew), func(t *testing.T) {
+			policy.ShareNew = shareNew
 			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 			h := l.Handler(okHandler)
 			require.Equal(t, 200, request{key: "first"}.send(h).Code)
@@ -33,7 +30,7 @@ func TestFloodOfKeysIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
 				request{key: "flood" + strconv.Itoa(i)}.send(h)
 			}
 			require.Equal(t, 429, request{key: "first"}.send(h).Code, "the quota is still used up")
-			require.Equal(t, c.stranger, request{key: "stranger"}.send(h).Code)
+			require.Equal(t, 429, request{key: "stranger"}.send(h).Code)
 			require.LessOrEqual(t, readMetrics(l)["group.size client"], 200.0)
 		})
 	}
@@ -131,7 +128,7 @@ func TestAFullPolicySaysSo(t *testing.T) {
 			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 8, nor for its network: MaxKeys/4 is 2`, "other", "198.51.100.1:1")
 			require.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
 			require.Contains(t, out.String(), "level=WARN")
-			require.Contains(t, out.String(), "policy=client MaxKeys=8 Overflow=refuse-new")
+			require.Contains(t, out.String(), "policy=client MaxKeys=8 ShareNew=false")
 			time.Sleep(time.Minute)
 			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 8, nor for its network: MaxKeys/4 is 2`, "other", "198.51.100.1:1")
 			require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())

@@ -130,9 +130,9 @@ func TestReconfigureKeepsTheQuotasOfNetworks(t *testing.T) {
 // A charge of any size is fast. If there is no room for the key, the charge is taken from the quota
 // of the network.
 func TestChargesOfNewKeysAreTakenFromTheirNetwork(t *testing.T) {
-	for overflow, then := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.ShareNew: 429, limiter.PassNew: 200} {
+	for _, shareNew := range []bool{false, true} {
 		policy := policyPerDay(1, weirhttp.ByIP)
-		policy.Burst, policy.MaxKeys, policy.Overflow = 1_000_000_000, 1, overflow
+		policy.Burst, policy.MaxKeys, policy.ShareNew = 1_000_000_000, 1, shareNew
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 		h := l.Handler(okHandler)
 		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code)
@@ -143,8 +143,8 @@ func TestChargesOfNewKeysAreTakenFromTheirNetwork(t *testing.T) {
 		began := testenv.Running()
 		l.Charge(r, 1_000_000_000)
 		l.Charge(r, 1_000_000_000)
-		require.Less(t, testenv.Running()-began, time.Second, overflow)
-		require.Equal(t, then, request{from: "198.51.100.1:1"}.send(h).Code, overflow)
+		require.Less(t, testenv.Running()-began, time.Second, shareNew)
+		require.Equal(t, 429, request{from: "198.51.100.1:1"}.send(h).Code, shareNew)
 		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code, "the quota of another key is unchanged")
 	}
 }

@@ -144,7 +144,7 @@ const keysPerNetwork = 4
 func (p Policy) maxNetworks() int { return max(p.maxKeys()/keysPerNetwork, 1) }
 
 // countsByNetwork reports whether requests without room for their key are counted by network.
-func (p Policy) countsByNetwork() bool { return p.overflow() == limiter.RefuseNew }
+func (p Policy) countsByNetwork() bool { return !p.ShareNew }
 
 // noRoomError is the error of a request that was refused because all keys of a policy are in use.
 type noRoomError struct {
@@ -180,10 +180,10 @@ func (q *quota) warnNoRoom(ctx context.Context, maxKeys int) {
 		return
 	}
 	args := []any{"policy", q.policy.Name, "MaxKeys", maxKeys}
-	if q.keys != nil { // a Remote has an Overflow of its own
-		args = append(args, "Overflow", q.policy.overflow())
+	if q.keys != nil { // a Remote decides itself
+		args = append(args, "ShareNew", q.policy.ShareNew)
 	}
-	slog.WarnContext(ctx, "weirhttp: a policy has no room for new keys, which its Overflow decides about: raise MaxKeys", args...)
+	slog.WarnContext(ctx, "weirhttp: a policy has no room for quotas of new keys: raise MaxKeys", args...)
 }
 
 // networkName returns the name of the networks in metrics.

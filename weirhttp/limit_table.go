@@ -95,7 +95,7 @@ func newBucketTable(p Policy, name string, maxKeys int) *bucketTable {
 
 func bucketConfig(p Policy, name string, maxKeys int) limiter.GroupConfig[quotaKey] {
 	return limiter.GroupConfig[quotaKey]{
-		Rate: p.Rate, Burst: p.Burst, MaxKeys: maxKeys, Overflow: p.Overflow,
+		Rate: p.Rate, Burst: p.Burst, MaxKeys: maxKeys, ShareNew: p.ShareNew,
 		Name: name, Shadow: p.Shadow, ShowKeys: p.ShowKeys,
 	}
 }

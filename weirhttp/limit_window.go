@@ -135,7 +135,7 @@ func newWindowSeries(name string) *windowSeries {
 // its log. The callers of all methods must hold the lock.
 type windowLogs struct {
 	maxKeys  int
-	overflow limiter.Overflow
+	shareNew bool
 	seed     maphash.Seed
 
 	mu        sync.Mutex
@@ -143,13 +143,13 @@ type windowLogs struct {
 	latest    int64 // the result of the last call of now
 	limit     windowLimit
 	keys      keyed.Map[quotaKey, windowLog]
-	shared    windowLog // of all keys without room, for limiter.ShareNew
+	shared    windowLog // of all keys without room, if shareNew
 	evictions int64
 	noRoom    int64 // requests of keys without room
 }
 
 func newWindowLogs(p Policy, maxKeys int) *windowLogs {
-	return &windowLogs{epoch: time.Now(), limit: p.windowLimit(), maxKeys: maxKeys, overflow: p.overflow(), seed: maphash.MakeSeed()}
+	return &windowLogs{epoch: time.Now(), limit: p.windowLimit(), maxKeys: maxKeys, shareNew: p.ShareNew, seed: maphash.MakeSeed()}
 }
 
 func (p Policy) windowLimit() windowLimit {
@@ -229,7 +229,7 @@ func (t *windowLogs) makeRoom(s *keyed.Slot[quotaKey, windowLog], at int64) bool
 
 // takeWithoutRoom does the work of take for a new key while all keys are in use.
 func (t *windowLogs) takeWithoutRoom(at int64, n int) (r reply) {
-	if t.overflow != limiter.ShareNew {
+	if !t.shareNew {
 		return t.lookWithoutRoom(at, n)
 	}
 	r = reply{Result: t.shared.take(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
@@ -238,14 +238,10 @@ func (t *windowLogs) takeWithoutRoom(at int64, n int) (r reply) {
 }
 
 func (t *windowLogs) lookWithoutRoom(at int64, n int) (r reply) {
-	limit := int(t.limit.limit)
-	switch t.overflow {
-	case limiter.ShareNew:
+	if t.shareNew {
 		r = reply{Result: t.shared.peek(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true}
-	case limiter.PassNew:
-		r = reply{Result: limiter.Result{OK: true, Limit: limit, Remaining: limit}, room: true}
-	case limiter.RefuseNew:
-		r = reply{Result: limiter.Result{Limit: limit, RetryAfter: t.untilIdle(at)}}
+	} else {
+		r = reply{Result: limiter.Result{Limit: int(t.limit.limit), RetryAfter: t.untilIdle(at)}}
 	}
 	r.NoRoom = true
 	return r
@@ -270,7 +266,7 @@ func (t *windowLogs) refund(at int64, key quotaKey, n int64) {
 		if s.Value.refund(at, n); len(s.Value.spans) == 0 {
 			t.keys.Remove(s)
 		}
-	case t.overflow == limiter.ShareNew:
+	case t.shareNew:
 		t.shared.refund(at, n)
 	}
 }

@@ -167,10 +167,10 @@ func TestHeadersOfAWindow(t *testing.T) {
 }
 
 func TestFloodOfKeysInAWindow(t *testing.T) {
-	for overflow, stranger := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.PassNew: 200, limiter.ShareNew: 429} {
+	for _, shareNew := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			policy := policyPerWindow(1, time.Hour, byAPIKey)
-			policy.MaxKeys, policy.Overflow = 1000, overflow
+			policy.MaxKeys, policy.ShareNew = 1000, shareNew
 			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 			h := l.Handler(okHandler)
 			require.Equal(t, 200, request{key: "first"}.send(h).Code)
@@ -178,8 +178,8 @@ func TestFloodOfKeysInAWindow(t *testing.T) {
 				request{key: "flood" + strconv.Itoa(i)}.send(h)
 			}
 			require.Equal(t, 429, request{key: "first"}.send(h).Code, "the quota is still used up")
-			require.Equal(t, stranger, request{key: "stranger"}.send(h).Code, overflow)
-			if overflow == limiter.RefuseNew {
+			require.Equal(t, 429, request{key: "stranger"}.send(h).Code, shareNew)
+			if !shareNew {
 				require.Equal(t, 200, request{key: "stranger", from: "203.0.113.9:1"}.send(h).Code, "a client of another network")
 				require.InDelta(t, 2, readMetrics(l)["group.size window by network"], 0)
 			}
@@ -226,7 +226,7 @@ func TestReconfigureOfAWindow(t *testing.T) {
 		"another window":  {with(func(p *weirhttp.Policy) { p.Window = time.Hour }), `"window";r=3`},
 		"a bucket":        {with(func(p *weirhttp.Policy) { p.Limit, p.Window, p.Rate, p.Burst = 0, 0, limiter.PerSecond(1), 9 }), `"window";r=8`},
 		"more keys":       {with(func(p *weirhttp.Policy) { p.MaxKeys = 5 }), `"window";r=3`},
-		"another room":    {with(func(p *weirhttp.Policy) { p.Overflow = limiter.ShareNew }), `"window";r=3`},
+		"another room":    {with(func(p *weirhttp.Policy) { p.ShareNew = true }), `"window";r=3`},
 		"another handler": {with(func(p *weirhttp.Policy) { p.When = func(*http.Request) bool { return true } }), `"window";r=0`},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package weirhttp
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -72,12 +71,12 @@ type Policy struct {
 
 	// MaxKeys is how many keys are stored. Default 100,000.
 	MaxKeys int
-	// Overflow decides about new keys if all MaxKeys keys are in use. With the default,
-	// limiter.RefuseNew, requests with new keys share one quota per network of their clients, an
-	// IPv4 /24 or an IPv6 /32. So a flood of keys from one network refuses new keys of that network
-	// only. Up to MaxKeys/4 networks are stored, and requests from further networks are refused.
-	// Whatever Overflow is, it is logged to slog.Default, at most once per minute, that it decides.
-	Overflow limiter.Overflow
+	// ShareNew gives all new keys one quota that they share, while all MaxKeys keys are in use.
+	// Otherwise requests with new keys share one quota per network of their clients, an IPv4 /24 or
+	// an IPv6 /32. So a flood of keys from one network refuses new keys of that network only. Up to
+	// MaxKeys/4 networks are stored, and requests from further networks are refused. Either is
+	// logged to slog.Default, at most once per minute. Default false.
+	ShareNew bool
 }
 
 // faults returns an error for each invalid field.
@@ -106,13 +105,8 @@ func (p Policy) faults() (faults []error) {
 	if p.MaxKeys < 0 {
 		fault("MaxKeys is %d, must be at least 1 (or 0 for the default)", p.MaxKeys)
 	}
-	switch p.Overflow {
-	case "", limiter.RefuseNew, limiter.PassNew, limiter.ShareNew:
-	default:
-		fault("Overflow is %q, must be RefuseNew, PassNew or ShareNew", p.Overflow)
-	}
-	if p.Remote != nil && (p.Shadow || p.MaxKeys > 0 || p.Overflow != "") {
-		fault("has a Remote, must have none of Shadow, MaxKeys and Overflow")
+	if p.Remote != nil && (p.Shadow || p.MaxKeys > 0 || p.ShareNew) {
+		fault("has a Remote, must have none of Shadow, MaxKeys and ShareNew")
 	}
 	return faults
 }
@@ -171,7 +165,7 @@ func (p Policy) maxKeys() int {
 // keepsKeysIn reports whether the quotas of the keys stay as they are if q replaces p.
 func (p Policy) keepsKeysIn(q Policy) bool {
 	return p.Name == q.Name && p.Window == q.Window && p.isBucket() == q.isBucket() &&
-		p.maxKeys() == q.maxKeys() && p.overflow() == q.overflow()
+		p.maxKeys() == q.maxKeys() && p.ShareNew == q.ShareNew
 }
 
 // isUnquotable reports whether a string of a structured field cannot contain the character
@@ -192,6 +186,3 @@ func validatePolicies(policies []Policy) error {
 	}
 	return errors.Join(faults...)
 }
-
-// overflow returns Overflow or its default.
-func (p Policy) overflow() limiter.Overflow { return cmp.Or(p.Overflow, limiter.RefuseNew) }

@@ -48,11 +48,10 @@ func TestPolicyFaults(t *testing.T) {
 		{window, func(p *weirhttp.Policy) { p.Limit, p.Window = 0, 0 }, `weirhttp: policy "p": has no limit, must have Rate, or Limit and Window, or Remote`},
 		{window, func(p *weirhttp.Policy) { p.By = nil }, `weirhttp: policy "p": By is nil, must be ByIP, ByHeader or another key function, or ByNothing for one quota of all requests`},
 		{window, func(p *weirhttp.Policy) { p.MaxKeys = -1 }, `weirhttp: policy "p": MaxKeys is -1, must be at least 1 (or 0 for the default)`},
-		{bucket, func(p *weirhttp.Policy) { p.Overflow = "drop" }, `weirhttp: policy "p": Overflow is "drop", must be RefuseNew, PassNew or ShareNew`},
 		{remote, func(p *weirhttp.Policy) { p.Limit, p.Window = 1, time.Second }, `weirhttp: policy "p": has a Remote and another limit, must have only one of them`},
-		{remote, func(p *weirhttp.Policy) { p.MaxKeys = 9 }, `weirhttp: policy "p": has a Remote, must have none of Shadow, MaxKeys and Overflow`},
+		{remote, func(p *weirhttp.Policy) { p.MaxKeys = 9 }, `weirhttp: policy "p": has a Remote, must have none of Shadow, MaxKeys and ShareNew`},
 		{remote, func(p *weirhttp.Policy) { p.Shadow = true }, `must have none of Shadow`},
-		{remote, func(p *weirhttp.Policy) { p.Overflow = limiter.PassNew }, `and Overflow`},
+		{remote, func(p *weirhttp.Policy) { p.ShareNew = true }, `and ShareNew`},
 	} {
 		c.change(&c.of)
 		config := weirhttp.LimitConfig{Policies: []weirhttp.Policy{c.of}}

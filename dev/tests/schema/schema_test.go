@@ -78,7 +78,7 @@ func TestTheSchemaAcceptsEveryFormOfAValue(t *testing.T) {
 		`gates: {a: {breaker: {failure_rate: off, slow_call: 250ms, slow_rate: 12.5%, force: shadow, min_calls: 0}}}`,
 		`gates: {a: {breaker: {failure_rate: 0.25, cooldown: off, cooldown_jitter: 1}}}`,
 		`groups: {a: {max_keys: 4, max_series: off}}`,
-		`limits: {a: {policies: [{name: x, limit: 1, window: 1h, by: [ip, "header:X"], overflow: share-new}]}}`,
+		`limits: {a: {policies: [{name: x, limit: 1, window: 1h, by: [ip, "header:X"], share_new: true}]}}`,
 		`sinks: {a: {kind: webhook, url: "http://localhost", header: {A: b, C: d}, repeat: off}}`,
 		`{gates: {a: }, rules: [{name: x, of: a, value: tripped, no_data: fire, labels: {b: c}}]}`,
 		`{gates: {a: {breaker: {latency: true}}}, rules: [{name: x, of: a, value: quantile, quantile: 99%, span: 5m, when: above 250ms}]}`,
