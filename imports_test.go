@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"breaker":             {"stat", "stat/view", "window", "internal"},
 	"throttle":            {"stat", "stat/view", "window", "internal"},
 	"alert":               {"stat", "stat/view", "window", "internal"},
+	"weirtest":            {"weir", "alert", "breaker"},
 	"alert/notify":        {"stat", "stat/view", "alert", "breaker", "limiter"},
 	"cmd/weir-rules":      {},
 	"admin":               {"stat", "stat/view", "alert", "breaker", "inflight", "limiter", "internal"},
