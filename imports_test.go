@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"alert/notify":        {"stat", "stat/view", "alert", "breaker", "limiter"},
 	"cmd/weir-rules":      {},
 	"admin":               {"stat", "stat/view", "alert", "breaker", "inflight", "limiter", "internal"},
-	"exporters/dashboard": {"stat", "stat/read", "stat/view", "alert", "window", "limiter", "internal"},
+	"exporters/dashboard": {"stat", "stat/read", "stat/view", "alert", "limiter", "internal"},
 	"weir":                {"stat", "stat/view", "window", "breaker", "inflight", "limiter", "throttle", "internal"},
 	"weirredis":           {"weir", "breaker", "inflight"},
 	"weirhttp":            {"weir", "stat", "stat/view", "breaker", "inflight", "limiter", "throttle", "internal"},
