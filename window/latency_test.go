@@ -192,7 +192,7 @@ func TestLatencyLosesNothingUnderManyWriters(t *testing.T) {
 
 // TestMemory measures the bytes that the documentation promises.
 func TestMemory(t *testing.T) {
-	require.LessOrEqual(t, unsafe.Sizeof(window.Calls{}), uintptr(48))
+	require.LessOrEqual(t, int(unsafe.Sizeof(window.Calls{})), 48)
 	for name, c := range map[string]struct {
 		make  func() any
 		bytes uint64

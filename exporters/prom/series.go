@@ -31,7 +31,8 @@ func newFamilies(instruments []*stat.Instrument) (map[*stat.Instrument]*family, 
 			owners[name] = i
 		}
 		f := &family{desc: prometheus.NewDesc(metricName(i), i.Help, labelNames(i), nil), kind: i.Kind, bounds: i.Bounds}
-		errs = append(errs, f.desc.Err())
+		_, invalid := prometheus.NewConstMetric(f.desc, prometheus.UntypedValue, 0, make([]string, len(labelNames(i)))...)
+		errs = append(errs, invalid)
 		families[i] = f
 	}
 	return families, errors.Join(errs...)

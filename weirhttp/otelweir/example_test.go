@@ -53,7 +53,7 @@ func ExampleRefusedCall() {
 	refusal := spans.Ended()[0].Events()[0]
 	fmt.Println(refusal.Name)
 	for _, a := range refusal.Attributes {
-		fmt.Println(a.Key, "=", a.Value.String())
+		fmt.Println(a.Key, "=", a.Value.Emit())
 	}
 	// Output:
 	// weirhttp: users.example is not called: breaker "users" is forced open
