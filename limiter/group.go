@@ -31,7 +31,7 @@ import (
 // never has room. All methods are safe for concurrent use, and none of them blocks. The zero value
 // does not work: use NewGroup.
 type Group[K comparable] struct {
-	*statistics
+	named
 	busiest    *busy.Sketch[K] // nil if the group has no name
 	epoch      time.Time
 	tierOf     func(K) int

@@ -27,7 +27,7 @@ import (
 // refuse a request while another caller takes tokens. All methods are safe for concurrent use. Only
 // Wait blocks. The zero value does not work: use NewJoint.
 type Joint struct {
-	*statistics
+	named
 	members []member
 	only    WaitLimiter // the only member, if it can be waited for; otherwise nil
 	queue   waitQueue

@@ -46,7 +46,7 @@ func (c LeakyBucketConfig) Validate() error {
 // All methods are safe for concurrent use. Only Wait blocks. The zero value does not
 // work: use NewLeakyBucket.
 type LeakyBucket struct {
-	*statistics
+	named
 	epoch    time.Time
 	capacity int
 	queue    waitQueue

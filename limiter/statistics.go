@@ -32,6 +32,10 @@ type Stats struct {
 // nearShare is the share of the limit above which a token counts as near the limit.
 const nearShare = 0.8
 
+// named has the methods for users of a limiter that may have a name. It is embedded as a value, so
+// that go doc shows the receivers as they are.
+type named struct{ *statistics }
+
 // statistics is the Requests of a limiter with a name. A limiter without a name has a nil
 // *statistics, whose methods do nothing.
 type statistics struct {
@@ -55,36 +59,36 @@ func newStatistics(name string, shadow bool, current func() (Result, time.Durati
 }
 
 // Name returns the name of the limiter, or "" if it has none.
-func (s *statistics) Name() string {
-	if s == nil {
+func (n *named) Name() string {
+	if n.statistics == nil {
 		return ""
 	}
-	return s.count.name
+	return n.count.name
 }
 
 // Stats returns the statistics, which are zero if the limiter has no name.
-func (s *statistics) Stats() Stats {
-	if s == nil {
+func (n *named) Stats() Stats {
+	if n.statistics == nil {
 		return Stats{}
 	}
-	return s.count.Stats()
+	return n.count.Stats()
 }
 
 // Histograms yields the waiting times of the requests that were allowed after a wait. It yields
 // nothing until there is such a request.
-func (s *statistics) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	if s != nil {
-		s.count.Histograms(yield)
+func (n *named) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	if n.statistics != nil {
+		n.count.Histograms(yield)
 	}
 }
 
 // Observe yields the metrics of the limiter (see [stat.Source]), or nothing if it has no name.
-func (s *statistics) Observe(yield func(*stat.Series, float64) bool) {
-	if s == nil || !s.observeCounts(yield) {
+func (n *named) Observe(yield func(*stat.Series, float64) bool) {
+	if n.statistics == nil || !n.observeCounts(yield) {
 		return
 	}
-	r, period := s.current()
-	series := s.count.series()
+	r, period := n.current()
+	series := n.count.series()
 	if r.Limit == math.MaxInt || !yield(series.Available, float64(r.Remaining)) || !yield(series.Limit, float64(r.Limit)) {
 		return
 	}

@@ -67,7 +67,7 @@ func (c TokenBucketConfig) Validate() error {
 // All methods are safe for concurrent use. Only Wait blocks. The zero value does not
 // work: use NewTokenBucket.
 type TokenBucket struct {
-	*statistics
+	named
 	epoch time.Time
 	state atomic.Pointer[bucketState]
 	queue waitQueue

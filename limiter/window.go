@@ -86,7 +86,7 @@ func validateCommon(maxWaiters int, name string, shadow bool) error {
 // All methods are safe for concurrent use. Only Wait blocks. The zero value does not work: use one
 // of the constructors.
 type Window struct {
-	*statistics
+	named
 	epoch        time.Time
 	limit        int64
 	window       time.Duration
