@@ -98,6 +98,14 @@ vet-systems: ## Vet every module as for a 32-bit machine, and the core as for ma
 	@for system in darwin/arm64 windows/amd64; do GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 go vet ./... || exit 1; done
 	@cd weirconfig && GOOS=js GOARCH=wasm go build . # a program in a browser can read a config
 
+# The ports of the first class: see go.dev/wiki/PortingPolicy. The standard library is compiled for each,
+# which takes minutes, so the workflow on GitHub has a job per port.
+PORTS ?= darwin/amd64 darwin/arm64 linux/386 linux/amd64 linux/arm linux/arm64 windows/386 windows/amd64
+.PHONY: build-ports
+build-ports: ## Build the modules for users for PORTS=linux/arm, or for all first-class ports
+	@for port in $(PORTS); do for dir in $(filter-out dev/% examples,$(MODULES)); do echo "-- $$port $$dir"; \
+		(cd "$$dir" && GOOS=$${port%/*} GOARCH=$${port#*/} CGO_ENABLED=0 go build ./...) || exit 1; done; done
+
 .PHONY: lint
 lint: ## Verify .golangci.yml and lint every module with it
 	@$(LINT) config verify

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -134,24 +133,6 @@ func (s *Server) args() []string {
 			"--tls-ca-cert-file", s.filePath("cert"), "--tls-auth-clients", "no")
 	}
 	return append(args, s.options.Args...)
-}
-
-// Pause stops the process (SIGSTOP). Connections stay open, and nothing is answered.
-func (s *Server) Pause() { s.t.Helper(); s.signal(syscall.SIGSTOP) }
-
-// Continue ends a Pause.
-func (s *Server) Continue() { s.t.Helper(); s.signal(syscall.SIGCONT) }
-
-func (s *Server) signal(sig syscall.Signal) {
-	s.t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.process == nil {
-		s.t.Fatalf("%v: the server does not run", sig)
-	}
-	if err := s.process.Process.Signal(sig); err != nil {
-		s.t.Fatalf("%v: %v", sig, err)
-	}
 }
 
 // Do runs a command and returns its reply as text.
