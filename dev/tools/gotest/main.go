@@ -72,9 +72,6 @@ func run(ctx context.Context, o options, flags []string, out io.Writer) error {
 	var wg sync.WaitGroup
 	for i, m := range order(list, o.first) {
 		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
 		wg.Go(func() {
 			defer func() { <-slots }()
 			if err := test(ctx, filepath.Join(o.root, m.Dir), m.Dir, o.flagsOf(m, flags), r); err != nil {

@@ -166,7 +166,7 @@ func (r *report) endPackage(p *testPackage, e event) {
 		if m := packageSkipped.FindStringSubmatch(line); m != nil {
 			r.skipped[m[1]]++
 		}
-		if e.Action != "fail" && strings.HasPrefix(line, "ok ") {
+		if strings.HasPrefix(line, "ok ") {
 			r.print(line)
 		}
 	}

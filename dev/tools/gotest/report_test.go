@@ -64,7 +64,7 @@ func addAll(t *testing.T, r *report, events ...event) {
 }
 
 func TestSkippedTestsAreCountedByReason(t *testing.T) {
-	require.Equal(t, "skipped 1: chromium is not installed\nskipped 2: redis-server is not installed\npackages: 2, in 0s\n", printed(t,
+	require.Equal(t, "skipped 1: chromium is not installed\nskipped 2: redis-server is not installed\npackages: 3, in 0s\n", printed(t,
 		event{Action: "output", Package: "a", Test: "TestX", Output: "    x_test.go:1: redis-server is not installed\n"},
 		event{Action: "skip", Package: "a", Test: "TestX"},
 		event{Action: "output", Package: "a", Test: "TestY", Output: "    y_test.go:1: chromium is not installed\n"},
@@ -72,6 +72,7 @@ func TestSkippedTestsAreCountedByReason(t *testing.T) {
 		event{Action: "pass", Package: "a"},
 		event{Action: "output", Package: "b", Output: "skipped: redis-server is not installed\n"},
 		event{Action: "pass", Package: "b"},
+		event{Action: "skip", Package: "c"}, // it has no tests
 	))
 }
 
@@ -89,6 +90,30 @@ func TestATestThatFailsOnceOfTwoTimesIsNamed(t *testing.T) {
 		event{Action: "fail", Package: "a", Test: "TestX", Elapsed: 0.5},
 		event{Action: "run", Package: "a", Test: "TestX"},
 		event{Action: "pass", Package: "a", Test: "TestX"},
+		event{Action: "fail", Package: "a"},
+	))
+}
+
+func TestMessagesOfAFailureComeFirst(t *testing.T) {
+	output := func(test, text string) event {
+		return event{Action: "output", Package: "a", Test: test, Output: text}
+	}
+	require.Equal(t, `--- FAIL: TestX/sub (0.00s)
+no newline    x_test.go:1: message
+fatal error: deadlock
+printed
+failed: a TestX/sub
+packages: 1, in 0s
+`, printed(t,
+		event{Action: "run", Package: "a", Test: "TestX"},
+		event{Action: "run", Package: "a", Test: "TestX/sub"},
+		output("TestX/sub", "printed\n"),
+		output("TestX/sub", "=== NAME  TestX/sub\n"),
+		output("TestX/sub", "no newline    x_test.go:1: message\n"),
+		output("TestX/sub", "fatal error: deadlock\n"),
+		event{Action: "fail", Package: "a", Test: "TestX/sub"},
+		output("TestX", "--- FAIL: TestX (0.00s)\n"),
+		event{Action: "fail", Package: "a", Test: "TestX"},
 		event{Action: "fail", Package: "a"},
 	))
 }
