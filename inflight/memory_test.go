@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/stat"
 )
 
 func heapInUse() int64 {
@@ -18,6 +19,15 @@ func heapInUse() int64 {
 	runtime.GC() // for what a sync.Pool held
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+func newUnusedLimiter(_ *testing.T, c inflight.Config) *inflight.Limiter { return inflight.New(c) }
+
+// newReadLimiter returns a limiter whose metrics were read.
+func newReadLimiter(_ *testing.T, c inflight.Config) *inflight.Limiter {
+	l := inflight.New(c)
+	l.Observe(func(*stat.Series, float64) bool { return true })
+	return l
 }
 
 // newUsedLimiter returns a limiter for whose slot a caller has waited.
@@ -49,26 +59,23 @@ func requireBytes(t *testing.T, stated, got int64, name string) {
 // docs/inflight.md states these numbers of bytes.
 func TestALimiterNeedsFewBytes(t *testing.T) {
 	for name, c := range map[string]struct {
-		config inflight.Config
-		waited bool
-		bytes  int64
+		config  inflight.Config
+		limiter func(*testing.T, inflight.Config) *inflight.Limiter
+		bytes   int64
 	}{
-		"fixed":         {inflight.Config{Limit: 1}, false, 260},
-		"adaptive":      {inflight.Config{Adaptive: true}, false, 260 + 650},
-		"waited":        {inflight.Config{Limit: 1}, true, 260 + 660},
-		"named":         {inflight.Config{Limit: 1, Name: "n"}, false, 260 + 410},
-		"named, waited": {inflight.Config{Limit: 1, Name: "n"}, true, 260 + 660 + 410 + 2200},
+		"fixed":         {inflight.Config{Limit: 1}, newUnusedLimiter, 270},
+		"adaptive":      {inflight.Config{Adaptive: true}, newUnusedLimiter, 270 + 700},
+		"waited":        {inflight.Config{Limit: 1}, newUsedLimiter, 270 + 660},
+		"named":         {inflight.Config{Limit: 1, Name: "n"}, newUnusedLimiter, 270 + 410},
+		"named, waited": {inflight.Config{Limit: 1, Name: "n"}, newUsedLimiter, 270 + 660 + 410 + 2200},
+		"named, read":   {inflight.Config{Limit: 1, Name: "n"}, newReadLimiter, 270 + 410 + 1800},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			const n = 3000 // enough to make allocations of the runtime negligible
 			var kept [n]*inflight.Limiter
 			before := heapInUse()
 			for i := range kept {
-				if c.waited {
-					kept[i] = newUsedLimiter(t, c.config)
-				} else {
-					kept[i] = inflight.New(c.config)
-				}
+				kept[i] = c.limiter(t, c.config)
 			}
 			each := (heapInUse() - before) / n
 			runtime.KeepAlive(&kept)
