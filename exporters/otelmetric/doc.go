@@ -28,9 +28,9 @@
 //
 // # Limits
 //
-// The SDK merges all series of an instrument beyond 2,000 into one with the attribute
-// otel.metric.overflow. A breaker has seven series of its state, so raise the limit for more than
-// 285 breakers (metric.WithCardinalityLimit of the SDK).
+// From v1.44.0 on, the SDK merges all series of an instrument beyond 2,000 into one with the
+// attribute otel.metric.overflow. A breaker has eight series of its state, so raise the limit for
+// more than 249 breakers (metric.WithCardinalityLimit of the SDK).
 //
 // The API does not support start times of counters: a point starts at the time of the registration.
 // Register a source when you create it, so that the two are the same. Do not register it again
