@@ -31,6 +31,7 @@ func newFamilies(instruments []*stat.Instrument) (map[*stat.Instrument]*family, 
 			owners[name] = i
 		}
 		f := &family{desc: prometheus.NewDesc(metricName(i), i.Help, labelNames(i), nil), kind: i.Kind, bounds: i.Bounds}
+		// client_golang v1.15.0 shows the error of a Desc only in its metrics.
 		_, invalid := prometheus.NewConstMetric(f.desc, prometheus.UntypedValue, 0, make([]string, len(labelNames(i)))...)
 		errs = append(errs, invalid)
 		families[i] = f
