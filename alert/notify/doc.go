@@ -52,5 +52,5 @@
 //   - URLs and headers often hold keys. They appear in no error, log line or printed form of this
 //     package, and neither do the answers of servers. In a Config they are a [Secret].
 //
-// docs/alerts.md has an example for each receiver.
+// docs/alerts.md lists the receivers, with the limits that are kept for each.
 package notify
