@@ -57,6 +57,7 @@ func (o *observers) scrape() {
 		return
 	}
 	o.scrapes.Add(1)
+	shown := map[string]float64{} // not that of the last time: evicted keys do not come back
 	for _, f := range families {
 		if f.GetType() != dto.MetricType_COUNTER {
 			continue
@@ -68,9 +69,10 @@ func (o *observers) scrape() {
 			if was := o.shown[key]; now < was {
 				o.faults.add("counter", "%s went from %v back to %v", key, was, now)
 			}
-			o.shown[key] = now
+			shown[key] = now
 		}
 	}
+	o.shown = shown
 }
 
 func labelText(m *dto.Metric) string {
