@@ -147,7 +147,7 @@ func (q *changeQueue) call(c Change) {
 		}
 		q.dropped.Add(1)
 		if r := recover(); r != nil {
-			log.Printf("breaker: OnChange of %s panicked at the change from %s to %s: %v", nameAndKey(c.Name, c.Key), c.From, c.To, r)
+			log.Printf("breaker: OnChange of %s panicked at the change from %s to %s: %v", nameAndKey(c.Name, c.Key), c.From, c.To, r) //nolint:forbidigo // log/slog would be linked into every program with a breaker
 			return
 		}
 		q.mu.Lock()

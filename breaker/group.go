@@ -199,7 +199,7 @@ func (g *Group[K]) logFull() {
 	if now := time.Now(); !g.saidFull.CompareAndSwap(last, &now) {
 		return
 	}
-	log.Printf("breaker: group %q has no room for new keys, which no breaker guards: raise MaxKeys, which is %d", g.name, g.maxKeys)
+	log.Printf("breaker: group %q has no room for new keys, which no breaker guards: raise MaxKeys, which is %d", g.name, g.maxKeys) //nolint:forbidigo // as in change.go
 }
 
 // tryAdd returns nil if there is no room. It makes the text of the key, which may call a method of
