@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"limiter/guava":       {"limiter", "internal"},
 	"limiter/limitertest": {"limiter"},
 	"breaker":             {"stat", "stat/view", "window", "internal"},
+	"breaker/breakerlog":  {"breaker", "internal"},
 	"throttle":            {"stat", "stat/view", "window", "internal"},
 	"alert":               {"stat", "stat/view", "window", "internal"},
 	"weirtest":            {"weir", "alert", "breaker"},

@@ -2,7 +2,7 @@ package breaker
 
 import (
 	"context"
-	"log/slog"
+	"log"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -46,7 +46,7 @@ type Change struct {
 
 // Context returns a context with the values of the context of the call whose result caused the
 // transition, such as its trace. It is never cancelled. If no call caused the transition, Context
-// returns context.Background. LogChanges logs with it.
+// returns context.Background. breakerlog.Changes logs with it.
 func (c Change) Context() context.Context {
 	if c.ctx == nil {
 		return context.Background()
@@ -147,8 +147,7 @@ func (q *changeQueue) call(c Change) {
 		}
 		q.dropped.Add(1)
 		if r := recover(); r != nil {
-			c.Margin, c.LastFailures = "", nil // their texts were not meant for slog.Default
-			slog.LogAttrs(c.Context(), slog.LevelError, "breaker: OnChange panicked", append(c.attrs(), slog.Any("panic", r))...)
+			log.Printf("breaker: OnChange of %s panicked at the change from %s to %s: %v", nameAndKey(c.Name, c.Key), c.From, c.To, r) //nolint:forbidigo // log/slog would be linked into every program with a breaker
 			return
 		}
 		q.mu.Lock()
@@ -172,68 +171,6 @@ func (q *changeQueue) callWatchers() {
 	for w := range all {
 		w.Interrupt(waiting.Opened)
 	}
-}
-
-// eventName is the value of the attribute event.name, for logs that have event names.
-const eventName = "weir.breaker.transition"
-
-// LogChanges returns a function for Config.OnChange that logs each change: as a warning if the
-// breaker opens or would open, and as information otherwise. It logs with Change.Context, so that a
-// record has the trace of the call that caused the change. Several breakers may share the function.
-// LogChanges panics if logger is nil.
-//
-// The attributes are:
-//
-//   - event.name: weir.breaker.transition.
-//   - weir.breaker.name, and weir.group.key for a member of a Group.
-//   - weir.breaker.state, the state that began, and weir.breaker.previous_state.
-//   - weir.breaker.reason: Change.Reason.
-//   - weir.breaker.origin: calls, shared_counts, clock or hand.
-//   - weir.breaker.changed_at: Change.At.
-//   - weir.breaker.seq, which numbers the changes of the breaker from 1 on.
-//   - weir.breaker.calls and weir.breaker.failures, if calls caused the change.
-//   - weir.breaker.margin and weir.breaker.last_failures, if the change has them: a text, and a
-//     list of texts, the oldest first.
-func LogChanges(logger *slog.Logger) func(Change) {
-	if logger == nil {
-		panic("breaker: LogChanges: the logger is nil")
-	}
-	return func(c Change) {
-		level, message := slog.LevelInfo, "breaker "+string(c.To)
-		switch {
-		case c.From == c.To: // in the state Shadow, or prevented by MaxOpen
-			level, message = slog.LevelWarn, "breaker would open"
-		case c.To == Open || c.To == ForcedOpen:
-			level = slog.LevelWarn
-		}
-		logger.LogAttrs(c.Context(), level, message, append([]slog.Attr{slog.String("event.name", eventName)}, c.attrs()...)...)
-	}
-}
-
-// attrs returns the attributes of the change. The first ones say which breaker it is.
-func (c Change) attrs() []slog.Attr {
-	attrs := []slog.Attr{slog.String("weir.breaker.name", c.Name)}
-	if c.Key != "" {
-		attrs = append(attrs, slog.String("weir.group.key", c.Key))
-	}
-	attrs = append(attrs,
-		slog.String("weir.breaker.state", string(c.To)), slog.String("weir.breaker.previous_state", string(c.From)),
-		slog.String("weir.breaker.reason", c.Reason), slog.String("weir.breaker.origin", c.origin),
-		slog.Time("weir.breaker.changed_at", c.At), slog.Uint64("weir.breaker.seq", c.seq))
-	if n := c.Counts.Calls(); n > 0 {
-		attrs = append(attrs, slog.Int64("weir.breaker.calls", n), slog.Int64("weir.breaker.failures", c.Counts.Failures))
-	}
-	if c.Margin != "" {
-		attrs = append(attrs, slog.String("weir.breaker.margin", c.Margin))
-	}
-	if len(c.LastFailures) > 0 {
-		texts := make([]string, len(c.LastFailures))
-		for i, f := range c.LastFailures {
-			texts[i] = f.String()
-		}
-		attrs = append(attrs, slog.Any("weir.breaker.last_failures", texts))
-	}
-	return attrs
 }
 
 // maxIncidents is how many ended incidents a breaker remembers.

@@ -45,10 +45,7 @@ type OpenError struct {
 }
 
 func (e *OpenError) Error() string {
-	name := strconv.Quote(e.Name)
-	if e.Key != "" {
-		name += " for " + strconv.Quote(e.Key)
-	}
+	name := nameAndKey(e.Name, e.Key)
 	switch {
 	case e.State == HalfOpen && e.began.IsZero():
 		return fmt.Sprintf("breaker %s is half-open and no probe is due (%s)", name, e.Reason)
@@ -63,6 +60,14 @@ func (e *OpenError) Error() string {
 	default:
 		return fmt.Sprintf("breaker %s is open until %s: %s", name, e.Until.Format(time.TimeOnly), e.Reason)
 	}
+}
+
+// nameAndKey returns the text of a name, and of a key if there is one.
+func nameAndKey(name, key string) string {
+	if key == "" {
+		return strconv.Quote(name)
+	}
+	return strconv.Quote(name) + " for " + strconv.Quote(key)
 }
 
 // Is reports whether target is ErrOpen or weir.ErrRefused.

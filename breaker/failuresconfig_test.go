@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/breaker/breakerlog"
 )
 
 type traceKey struct{}
@@ -136,7 +137,7 @@ func TestShadowReportsTheLastFailures(t *testing.T) {
 
 func TestLogChangesWritesTheLastFailures(t *testing.T) {
 	var log bytes.Buffer
-	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 2, OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&log, nil)))})
+	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 2, OnChange: breakerlog.Changes(slog.New(slog.NewJSONHandler(&log, nil)))})
 	run(t, b, 2, fail)
 	b.Force(breaker.ForcedOpen, "")
 	list := decodeLog(t, &log)

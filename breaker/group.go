@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
+	"log"
 	"math"
 	"sync/atomic"
 	"time"
@@ -199,7 +199,7 @@ func (g *Group[K]) logFull() {
 	if now := time.Now(); !g.saidFull.CompareAndSwap(last, &now) {
 		return
 	}
-	slog.Warn("breaker: no room for new keys of a group, which no breaker guards: raise MaxKeys", "group", g.name, "MaxKeys", g.maxKeys)
+	log.Printf("breaker: group %q has no room for new keys, which no breaker guards: raise MaxKeys, which is %d", g.name, g.maxKeys) //nolint:forbidigo // as in change.go
 }
 
 // tryAdd returns nil if there is no room. It makes the text of the key, which may call a method of

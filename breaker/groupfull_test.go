@@ -31,7 +31,7 @@ func TestAFullGroupSaysSo(t *testing.T) {
 				for i := range 100 {
 					g.Get(fmt.Sprint(i))
 				}
-				require.Equal(t, minute+1, strings.Count(log.String(), "group=hosts MaxKeys=2"), log.String())
+				require.Equal(t, minute+1, strings.Count(log.String(), "MaxKeys, which is 2"), log.String())
 				time.Sleep(time.Minute)
 			}
 		})

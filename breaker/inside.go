@@ -21,6 +21,9 @@ type inside struct{}
 // New is like New of the package, for a breaker that begins at t0, as a gate does.
 func (inside) New(name string, c Config, t0 time.Time) *Breaker { return newAt(name, c, t0) }
 
+// OriginOf returns the cause of a change, and its number among those of the breaker.
+func (inside) OriginOf(c Change) (origin string, seq uint64) { return c.origin, c.seq }
+
 // Admit is like Allow, but fills in a zero permit of the caller instead of returning a copy.
 func (inside) Admit(b *Breaker, m *Permit) error { return b.allow(m, b.regime.Load(), unread) }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/breaker/breakerlog"
 )
 
 // decodeLog decodes what a JSON handler wrote.
@@ -28,7 +28,7 @@ func decodeLog(t *testing.T, log *bytes.Buffer) (list []map[string]any) {
 func TestLogChangesWritesEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		b := breaker.New("payments", breaker.Config{FailureRun: breaker.Off, Recovery: breaker.Off, OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&log, nil)))})
+		b := breaker.New("payments", breaker.Config{FailureRun: breaker.Off, Recovery: breaker.Off, OnChange: breakerlog.Changes(slog.New(slog.NewJSONHandler(&log, nil)))})
 		open(t, b)
 		opened := time.Now()
 		time.Sleep(6 * time.Second)
@@ -65,24 +65,4 @@ func TestLogChangesWritesEachChange(t *testing.T) {
 		require.True(t, at.Equal(opened.Add(time.Second)), "when it was due, not when it was noticed")
 		require.NotContains(t, list[3], "weir.breaker.calls")
 	})
-}
-
-func TestLogChangesNeedsALogger(t *testing.T) {
-	require.PanicsWithValue(t, "breaker: LogChanges: the logger is nil", func() { breaker.LogChanges(nil) })
-}
-
-func ExampleLogChanges() {
-	// A service passes slog.Default(). This logger leaves out the attributes that differ from run
-	// to run.
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		switch a.Key {
-		case slog.TimeKey, "weir.breaker.changed_at", "weir.breaker.seq", "weir.breaker.origin":
-			return slog.Attr{}
-		}
-		return a
-	}}))
-	payments := breaker.New("payments", breaker.Config{OnChange: breaker.LogChanges(logger)})
-	payments.Force(breaker.ForcedOpen, "")
-	// Output:
-	// level=WARN msg="breaker forced_open" event.name=weir.breaker.transition weir.breaker.name=payments weir.breaker.state=forced_open weir.breaker.previous_state=closed weir.breaker.reason=forced
 }

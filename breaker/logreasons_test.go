@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/breaker/breakerlog"
 )
 
 // askedWaitError is the error of a service that asks its callers to wait.
@@ -158,7 +159,7 @@ func TestAnIncidentOfABreakerThatIsOpenedKeepsItsCause(t *testing.T) {
 func TestAllRecordsOfABreakerHaveNameAndKeyInOneNamespace(t *testing.T) {
 	var text bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&text, nil))
-	g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: breaker.Config{ConsecutiveFailures: 1, OnChange: breaker.LogChanges(logger)}})
+	g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: breaker.Config{ConsecutiveFailures: 1, OnChange: breakerlog.Changes(logger)}})
 	b := g.Get("a.example")
 	_ = b.Run(t.Context(), func(context.Context) error { return errors.New("no route to host") })
 	b.Force(breaker.ForcedOpen, "")

@@ -4,11 +4,11 @@
 // weir logs only through [log/slog]. This package has a slog handler for a LoggerProvider:
 //
 //	logger := slog.New(otellog.NewHandler(provider))
-//	payments := breaker.New("payments", breaker.Config{OnChange: breaker.LogChanges(logger)})
+//	payments := breaker.New("payments", breaker.Config{OnChange: breakerlog.Changes(logger)})
 //	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(logger)}}, rules...)
 //
 // Other slog handlers for OpenTelemetry work too. This one also sets the event name, by which
-// backends tell events from other records: the attribute event.name, which breaker.LogChanges
+// backends tell events from other records: the attribute event.name, which breakerlog.Changes
 // writes, becomes the record's EventName.
 //
 //	event name  weir.breaker.transition

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/breaker/breakerlog"
 	"github.com/weir-go/weir/exporters/otellog"
 )
 
@@ -32,7 +33,7 @@ func Example() {
 	provider := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewSimpleProcessor(printer{})))
 	logger := slog.New(otellog.NewHandler(provider))
 
-	payments := breaker.New("payments", breaker.Config{ConsecutiveFailures: 1, OnChange: breaker.LogChanges(logger)})
+	payments := breaker.New("payments", breaker.Config{ConsecutiveFailures: 1, OnChange: breakerlog.Changes(logger)})
 	monitor := alert.NewMonitor(
 		alert.Config{Notify: []alert.Notifier{alert.Log(logger)}},
 		alert.Rule{Name: "payments open", Value: alert.Bool(payments.Tripped), When: alert.Above(0)})
@@ -51,7 +52,7 @@ func ExampleNewHandler() {
 	provider := sdk.NewLoggerProvider(sdk.WithProcessor(sdk.NewSimpleProcessor(printer{})))
 	logger := slog.New(otellog.NewHandler(provider))
 
-	payments := breaker.New("payments", breaker.Config{OnChange: breaker.LogChanges(logger)})
+	payments := breaker.New("payments", breaker.Config{OnChange: breakerlog.Changes(logger)})
 	payments.Force(breaker.ForcedOpen, "")
 	payments.Release()
 	// Output:

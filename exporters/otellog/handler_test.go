@@ -21,6 +21,7 @@ import (
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/breaker/breakerlog"
 	"github.com/weir-go/weir/exporters/otellog"
 )
 
@@ -141,7 +142,7 @@ func TestEventName(t *testing.T) {
 func TestTransitionsAndAlertsAreLogged(t *testing.T) {
 	h, k := newHandler()
 	name := "quo\"ted\n" + strings.Repeat("long", 2500)
-	b := breaker.New(name, breaker.Config{OnChange: breaker.LogChanges(slog.New(h))})
+	b := breaker.New(name, breaker.Config{OnChange: breakerlog.Changes(slog.New(h))})
 	b.Force(breaker.ForcedOpen, "")
 	require.NoError(t, alert.Log(slog.New(h)).Notify(t.Context(), alert.Alert{Rule: "errors", Labels: map[string]string{"severity": "page"}, Value: 0.5}))
 

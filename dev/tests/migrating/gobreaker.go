@@ -9,6 +9,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/breaker/breakerlog"
 )
 
 //readme:gobreaker-before
@@ -52,7 +53,7 @@ func breakerUsers() *breaker.Breaker {
 		FailureRate: 0.5,
 		FailureRun:  breaker.Off,                 // gobreaker has no runs
 		Classify:    breaker.Accept(ErrNotFound), // cancelled calls are always ignored
-		OnChange:    breaker.LogChanges(slog.Default()),
+		OnChange:    breakerlog.Changes(slog.Default()),
 	})
 }
 
