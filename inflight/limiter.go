@@ -74,7 +74,7 @@ func (l *Limiter) acquire(ctx context.Context, slot *Slot) error {
 func (l *Limiter) TryAcquire(ctx context.Context) (slot Slot, err error) {
 	if err = ctx.Err(); err == nil && !l.tryAcquire(&slot) {
 		l.statistics.count(refused)
-		err = l.newFullError(callerOf(ctx), noSlot, waitLimit{})
+		err = l.newFullError(CallerOf(ctx), noSlot, waitLimit{})
 	}
 	return
 }
