@@ -129,7 +129,7 @@ func (k Keyed[K]) takenAt(t time.Time, n int) taken {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	table := p.tierTable()
-	if table.buckets.Find(p.hash, k.key) == nil && g.shareNew {
+	if g.shareNew && p.bucket(table.buckets.Find(p.hash, k.key)) == nil {
 		all := g.shared[p.tier].takenAt(t, n)
 		all.shared = g.shared[p.tier]
 		return all
