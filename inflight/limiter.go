@@ -133,7 +133,7 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 		if returned {
 			slot.Done(ctx, err)
 		} else {
-			slot.endAs(ctx, verdict.Unreturned[window.Outcome](ctx))
+			slot.Record(ctx, verdict.Unreturned[window.Outcome](ctx))
 		}
 	}()
 	err = fn(ctx)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -262,6 +263,29 @@ func TestATokenOfAHeldKeyWithoutRoomIsGivenBack(t *testing.T) {
 				require.False(t, held.Take(1).OK)
 			})
 		}
+	}
+}
+
+// A key that takes its token after a hold without room has not got it back when it gets room.
+func TestAKeyThatGetsRoomAfterItsHoldKeepsItsBucket(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Minute), Burst: 3, MaxKeys: 1}, start)
+	g.Get("in use").TakeAt(start, 3)
+	g.Get("held").HoldAt(start, sec)
+	runSteps(t, g.Get("held"), step{sec, 1, "ok"})
+	require.True(t, g.Forget("in use"))
+	runSteps(t, g.Get("held"), step{sec, 1, "refused"}, step{sec + time.Minute, 1, "ok"})
+	require.Equal(t, 1, g.Len())
+}
+
+// If the holds of all keys end at once, there is room for others.
+func TestForgettingAllKeysMakesRoomForHolds(t *testing.T) {
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 3, MaxKeys: 2})
+	for key := range 6 {
+		if key%2 == 0 {
+			g.Inside(friend.Key{}).ForgetAll()
+		}
+		g.Get(key).Hold(time.Hour)
+		require.False(t, g.Get(key).Take(1).OK, key)
 	}
 }
 

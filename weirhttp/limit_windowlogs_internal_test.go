@@ -96,6 +96,20 @@ func TestARefundGoesWhereTheRequestWasCounted(t *testing.T) {
 	}
 }
 
+// A key is in use for a window. The wait of a key without room is until the first of the others is
+// idle.
+func TestAKeyIsInUseForAWindow(t *testing.T) {
+	logs := newWindowLogs(Policy{Limit: 3, Window: 100}, 2)
+	logs.take(0, quotaKey{text: "a"}, 1)
+	logs.take(50, quotaKey{text: "b"}, 1)
+	for at, want := range map[int64]time.Duration{60: 40, 99: 1} {
+		r := logs.peek(at, quotaKey{text: "c"}, 1)
+		require.False(t, r.room)
+		require.Equal(t, want, r.RetryAfter)
+	}
+	require.True(t, logs.take(100, quotaKey{text: "c"}, 1).OK)
+}
+
 // A key is in use only as long as anything counts in its log.
 func TestAKeyIsIdleWhenNothingCountsAfterARefund(t *testing.T) {
 	logs, key := newWindowLogs(Policy{Limit: 3, Window: 100}, 1), quotaKey{text: "k"}
