@@ -980,3 +980,27 @@ func TestACallWaitsAsTheCallerOfItsContext(t *testing.T) {
 		require.NoError(t, <-payment)
 	})
 }
+
+// A refusal tells the caller of the context when its turn would come.
+func TestARefusalIsForTheCallerOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := inflight.New(inflight.Config{Limit: 1})
+		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), InFlight: slots})
+		for range 20 {
+			go func() {
+				_ = slots.Run(t.Context(), func(context.Context) error {
+					time.Sleep(10 * time.Millisecond)
+					return nil
+				})
+			}()
+		}
+		time.Sleep(105 * time.Millisecond) // some have a slot, and the others wait
+		until := func(p inflight.Priority) time.Time {
+			var full *inflight.FullError
+			require.ErrorAs(t, g.Run(inflight.WithCaller(t.Context(), inflight.Caller{Priority: p}), succeed), &full)
+			return full.Until
+		}
+		require.True(t, until(inflight.Critical).Before(until(inflight.Normal)))
+		time.Sleep(time.Second)
+	})
+}

@@ -50,21 +50,23 @@ func TestHoldThatEndsFirstIsEvicted(t *testing.T) {
 }
 
 func TestEndedHoldsAreEvicted(t *testing.T) {
-	s := &holdTable[int]{max: 10}
-	for i := range 10 {
-		h := keyHold[int]{table: s, key: i}
-		h.extend(0, time.Duration(1+i), 0, 0)
+	for first := range 100 { // the hashes decide where the holds lie
+		s := &holdTable[int]{max: 10}
+		for i := range 10 {
+			h := keyHold[int]{table: s, key: first + i}
+			h.extend(0, time.Duration(1+i), 0, 0)
+		}
+		late := keyHold[int]{table: s, key: first + 10}
+		late.extend(9, time.Second, 0, 0)
+		require.LessOrEqual(t, s.ends.Len(), 10)
+		require.Zero(t, s.evicted.Load())
+		last := keyHold[int]{table: s, key: first + 9}
+		_, held := last.endOf(9)
+		require.True(t, held, "it has not ended")
+		end, held := late.endOf(9)
+		require.True(t, held)
+		require.Equal(t, int64(9+time.Second), end)
 	}
-	late := keyHold[int]{table: s, key: 10}
-	late.extend(9, time.Second, 0, 0)
-	require.LessOrEqual(t, s.ends.Len(), 10)
-	require.Zero(t, s.evicted.Load())
-	last := keyHold[int]{table: s, key: 9}
-	_, held := last.endOf(9)
-	require.True(t, held, "it has not ended")
-	end, held := late.endOf(9)
-	require.True(t, held)
-	require.Equal(t, int64(9+time.Second), end)
 }
 
 // Times before the epoch, around it, and at the limits of int64.

@@ -141,7 +141,7 @@ func (c Config) Validate() error {
 		fault("MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters)
 	}
 	if c.MaxDenied < limiter.Off || c.MaxDenied > math.MaxInt32 {
-		fault("MaxDenied is %d, must lie between 1 and %d (or be 0 for the default, or Off)", c.MaxDenied, math.MaxInt32)
+		fault("MaxDenied is %d, must lie between 1 and %d (or be 0 for the default, or limiter.Off)", c.MaxDenied, math.MaxInt32)
 	}
 	if c.MaxLease != 0 && (c.MaxLease < 2 || c.MaxLease > maxLease) {
 		fault("MaxLease is %d, must lie between 2 and %d (or be 0 for no leases)", c.MaxLease, maxLease)

@@ -57,7 +57,7 @@
 //	MaxKeys     100,000     if FailLocal should guard more keys, or use less memory
 //	ShareNew    false       to let keys beyond MaxKeys share one bucket
 //	MaxWaiters  no bound    to refuse callers instead of letting queues grow
-//	MaxDenied   10,000      to remember more refusals, or to notice changes at once: Off
+//	MaxDenied   10,000      to remember more refusals, or none: limiter.Off
 //	MaxLease    no leases   if busy keys need too many round trips
 //	ShowKeys    false       to see the keys that are refused most often
 //

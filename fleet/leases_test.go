@@ -248,7 +248,7 @@ func TestValidateMaxDeniedAndMaxLease(t *testing.T) {
 		config fleet.Config
 		want   string
 	}{
-		{fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: -2}, "fleet: MaxDenied is -2, must lie between 1 and 2147483647 (or be 0 for the default, or Off)"},
+		{fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: -2}, "fleet: MaxDenied is -2, must lie between 1 and 2147483647 (or be 0 for the default, or limiter.Off)"},
 		{fleet.Config{OnOutage: fleet.FailOpen, MaxLease: 1}, "fleet: MaxLease is 1, must lie between 2 and 1000000 (or be 0 for no leases)"},
 		{fleet.Config{OnOutage: fleet.FailOpen, MaxLease: -1}, "fleet: MaxLease is -1, must lie between 2 and 1000000 (or be 0 for no leases)"},
 		{fleet.Config{OnOutage: fleet.FailOpen, MaxLease: 2_000_000}, "fleet: MaxLease is 2000000, must lie between 2 and 1000000 (or be 0 for no leases)"},

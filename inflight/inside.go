@@ -112,7 +112,7 @@ func (inside) Refuse(ctx context.Context, l *Limiter, name string) error {
 	if l.name != "" {
 		name = l.name
 	}
-	return l.newGateFullError(name, callerOf(ctx), noSlot, waitLimit{})
+	return l.newGateFullError(name, CallerOf(ctx), noSlot, waitLimit{})
 }
 
 // IsFull reports whether Occupy would refuse a call. An adaptive limit notices the attempt.

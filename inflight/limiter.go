@@ -74,7 +74,7 @@ func (l *Limiter) acquire(ctx context.Context, slot *Slot) error {
 func (l *Limiter) TryAcquire(ctx context.Context) (slot Slot, err error) {
 	if err = ctx.Err(); err == nil && !l.tryAcquire(&slot) {
 		l.statistics.count(refused)
-		err = l.newFullError(callerOf(ctx), noSlot, waitLimit{})
+		err = l.newFullError(CallerOf(ctx), noSlot, waitLimit{})
 	}
 	return
 }
@@ -133,7 +133,7 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 		if returned {
 			slot.Done(ctx, err)
 		} else {
-			slot.endAs(ctx, verdict.Unreturned[window.Outcome](ctx))
+			slot.Record(ctx, verdict.Unreturned[window.Outcome](ctx))
 		}
 	}()
 	err = fn(ctx)

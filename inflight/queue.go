@@ -42,7 +42,7 @@ const forever time.Duration = math.MaxInt64
 // wait waits for a slot for at most maxWait, and counts the outcome. A call that is allowed may
 // hold no slot if shadow mode was switched on meanwhile.
 func (l *Limiter) wait(ctx context.Context, maxWait time.Duration) (held bool, err error) {
-	c := callerOf(ctx)
+	c := CallerOf(ctx)
 	w, longest := l.join(c)
 	if w == nil {
 		err = l.newFullError(c, queueFull, waitLimit{})

@@ -42,12 +42,6 @@ func (s *Slot) Done(ctx context.Context, err error) {
 // Record is like Done, but for a caller that has decided the outcome itself. window.Overloaded says
 // that the service has refused the call because it has too many.
 func (s *Slot) Record(ctx context.Context, o window.Outcome) {
-	if s.limiter != nil {
-		s.endAs(ctx, o)
-	}
-}
-
-func (s *Slot) endAs(ctx context.Context, o window.Outcome) {
 	deadline, _ := ctx.Deadline()
 	s.end(endingOf(ctx, o), deadline)
 }

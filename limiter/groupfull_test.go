@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -237,21 +238,55 @@ func TestAHoldThatIsOverKeepsItsPlaceUntilThereIsRoom(t *testing.T) {
 	runSteps(t, g.Get("held"), step{2 * sec, 0, "ok 0/3 reset 2m59s"}, step{4 * time.Minute, 3, "ok"})
 }
 
-// A token is given back to a key whose bucket is in its hold, because there is no room for it.
+// A token is given back to a key whose bucket is in its hold, because there is no room for it. The
+// bucket that keys without room share does not get it.
 func TestATokenOfAHeldKeyWithoutRoomIsGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Minute), Burst: 3, MaxKeys: 1})
-		held := g.Get("held")
-		held.Hold(sec)
-		require.True(t, g.Get("in use").Take(3).OK)
-		time.Sleep(sec)
-		r := limiter.Reserve(held, 1)
-		require.True(t, r.OK)
-		require.False(t, held.Take(1).OK, "a key has one token after its hold")
-		r.Refund(1)
-		require.True(t, held.Take(1).OK)
-		require.False(t, held.Take(1).OK)
-	})
+	type embedded struct{ limiter.Keyed[string] }
+	for name, of := range map[string]func(limiter.Keyed[string]) limiter.Limiter{
+		"the key":  func(k limiter.Keyed[string]) limiter.Limiter { return k },
+		"embedded": func(k limiter.Keyed[string]) limiter.Limiter { return embedded{k} },
+	} {
+		for _, shareNew := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Minute), Burst: 3, MaxKeys: 1, ShareNew: shareNew})
+				held := g.Get("held")
+				held.Hold(sec)
+				require.True(t, g.Get("in use").Take(3).OK)
+				time.Sleep(sec)
+				require.Equal(t, shareNew, g.Get("new").Take(3).OK)
+				r := limiter.Reserve(of(held), 1)
+				require.True(t, r.OK)
+				require.False(t, held.Take(1).OK, "a key has one token after its hold")
+				r.Refund(1)
+				require.False(t, g.Get("new").Take(1).OK, name)
+				require.True(t, held.Take(1).OK, name)
+				require.False(t, held.Take(1).OK)
+			})
+		}
+	}
+}
+
+// A key that takes its token after a hold without room has not got it back when it gets room.
+func TestAKeyThatGetsRoomAfterItsHoldKeepsItsBucket(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Minute), Burst: 3, MaxKeys: 1}, start)
+	g.Get("in use").TakeAt(start, 3)
+	g.Get("held").HoldAt(start, sec)
+	runSteps(t, g.Get("held"), step{sec, 1, "ok"})
+	require.True(t, g.Forget("in use"))
+	runSteps(t, g.Get("held"), step{sec, 1, "refused"}, step{sec + time.Minute, 1, "ok"})
+	require.Equal(t, 1, g.Len())
+}
+
+// If the holds of all keys end at once, there is room for others.
+func TestForgettingAllKeysMakesRoomForHolds(t *testing.T) {
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 3, MaxKeys: 2})
+	for key := range 6 {
+		if key%2 == 0 {
+			g.Inside(friend.Key{}).ForgetAll()
+		}
+		g.Get(key).Hold(time.Hour)
+		require.False(t, g.Get(key).Take(1).OK, key)
+	}
 }
 
 // The answer and the error of a request without room say so.

@@ -97,7 +97,7 @@ func (g *Group[K]) dropHolds(s *shard[K], at time.Duration, limit int, move bool
 	}
 }
 
-// dropHold does the work of dropHolds for the hold h of a key, which is over.
+// dropHold does the work of dropHolds for one hold, that of the key at p, which is over.
 func (g *Group[K]) dropHold(p *keyPosition[K], own *keyed.Slot[K, keyHold], at time.Duration, move bool) {
 	t, h := p.tierTable(), &own.Value
 	idle, full := t.limits.idle(at), max(h.floor, h.full)

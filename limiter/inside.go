@@ -210,10 +210,11 @@ func (i insideGroup[K]) TakeAt(t time.Time, key K, n int) (r Result) {
 	return r
 }
 
-// PutBackAt gives back n tokens that were taken at the time taken.
-func (i insideGroup[K]) PutBackAt(t, taken time.Time, key K, n int) {
+// PutBackAt gives back n tokens that were taken at the time taken. shared is the NoRoom of their
+// Result.
+func (i insideGroup[K]) PutBackAt(t, taken time.Time, key K, n int, shared bool) {
 	if k := i.group.Get(key); n > 0 && !k.isShadow() {
-		k.putBack(t, k.takenAt(taken, n), n)
+		k.putBack(t, k.takenFrom(taken, n, shared), n)
 	}
 }
 

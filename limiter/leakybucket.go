@@ -43,8 +43,8 @@ func (c LeakyBucketConfig) Validate() error {
 // Take allows a request only if it does not have to wait, so Remaining is Capacity if a request may
 // go now, and 0 otherwise. The tokens of a LeakyBucket never count as near the limit.
 //
-// All methods are safe for concurrent use. Only Wait blocks. The zero value does not
-// work: use NewLeakyBucket.
+// All methods are safe for concurrent use. Only Wait blocks. The zero value does not work: use
+// NewLeakyBucket.
 type LeakyBucket struct {
 	named
 	epoch    time.Time

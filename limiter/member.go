@@ -123,18 +123,26 @@ func (j *Joint) takenAt(t time.Time, n int) taken {
 }
 
 func (k Keyed[K]) takenAt(t time.Time, n int) taken {
+	var p keyPosition[K]
+	k.group.locate(&p, k.key)
+	p.shard.mu.Lock()
+	hasBucket := p.bucket(p.tierTable().buckets.Find(p.hash, k.key)) != nil
+	p.shard.mu.Unlock()
+	return k.takenFrom(t, n, !hasBucket)
+}
+
+// takenFrom is takenAt if it is known whether the tokens were taken from the bucket that all keys
+// without room share.
+func (k Keyed[K]) takenFrom(t time.Time, n int, shared bool) taken {
 	g := k.group
 	var p keyPosition[K]
 	g.locate(&p, k.key)
-	p.shard.mu.Lock()
-	defer p.shard.mu.Unlock()
-	table := p.tierTable()
-	if table.buckets.Find(p.hash, k.key) == nil && g.shareNew {
+	if shared && g.shareNew {
 		all := g.shared[p.tier].takenAt(t, n)
 		all.shared = g.shared[p.tier]
 		return all
 	}
-	return taken{n: n, at: t.Sub(g.epoch), end: alwaysFull, limits: table.limits}
+	return taken{n: n, at: t.Sub(g.epoch), end: alwaysFull, limits: g.tiers[p.tier].Load()}
 }
 
 func (j *Joint) peek(t time.Time, ahead int64, n int) Result {

@@ -21,8 +21,8 @@ type TokenBucketConfig struct {
 	// up to 2^40. Off refuses all requests. Default the tokens of one second at the Rate, at least
 	// 1.
 	Burst int
-	// MaxWaiters is the maximum number of callers that may wait at once. Further callers
-	// are refused. Default no bound.
+	// MaxWaiters is the maximum number of callers that may wait at once. Further callers are
+	// refused. Default no bound.
 	MaxWaiters int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
 	// [stat.Source]. Default none: no statistics.
@@ -64,8 +64,8 @@ func (c TokenBucketConfig) Validate() error {
 // bucket needs no work. A bucket lasts 73 years, or 29 years if the rate exceeds two tokens per
 // nanosecond. After that time no more tokens are added.
 //
-// All methods are safe for concurrent use. Only Wait blocks. The zero value does not
-// work: use NewTokenBucket.
+// All methods are safe for concurrent use. Only Wait blocks. The zero value does not work: use
+// NewTokenBucket.
 type TokenBucket struct {
 	named
 	epoch time.Time

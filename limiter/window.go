@@ -28,8 +28,8 @@ type WindowConfig struct {
 	// asking stays locked out. A request to a [Joint] counts if any limiter of the Joint refuses
 	// it. Requests that wait do not count. Default false.
 	CountRefused bool
-	// MaxWaiters is the maximum number of callers that may wait at once. Further callers
-	// are refused. Default no bound.
+	// MaxWaiters is the maximum number of callers that may wait at once. Further callers are
+	// refused. Default no bound.
 	MaxWaiters int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
 	// [stat.Source]. Default none: no statistics.

@@ -19,16 +19,16 @@ import (
 // can be changed at any time.
 //
 // caller returns the priority and the tenant of a call, which decide about its place among the
-// waiting calls. nil means that all calls are equal. A call is a retry if gRPC says so, with
-// grpc-previous-rpc-attempts in its metadata, or if caller does. Shed panics if inFlight is nil.
+// waiting calls. nil means the caller of the call's context: see [inflight.WithCaller]. A call is a
+// retry if gRPC says so, with grpc-previous-rpc-attempts in its metadata, or if the caller does.
+// Shed panics if inFlight is nil.
 func Shed(inFlight *inflight.Limiter, caller func(context.Context, Call) inflight.Caller) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))
 	}
-	waits := inFlight.Queue().Target > 0
 	return Rule{func(ctx context.Context, call Call) (_ pass, err error) {
 		p := &slotPass{ctx: ctx}
-		if waits {
+		if inFlight.Queue().Target > 0 {
 			p.slot, err = inFlight.Acquire(withCaller(ctx, call, caller))
 		} else {
 			p.slot, err = inFlight.TryAcquire(ctx)
@@ -42,7 +42,7 @@ func Shed(inFlight *inflight.Limiter, caller func(context.Context, Call) infligh
 
 // withCaller returns ctx with the caller of a call.
 func withCaller(ctx context.Context, call Call, caller func(context.Context, Call) inflight.Caller) context.Context {
-	var c inflight.Caller
+	c := inflight.CallerOf(ctx)
 	if caller != nil {
 		c = caller(ctx, call)
 	}

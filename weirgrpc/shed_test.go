@@ -58,6 +58,41 @@ func TestShedKnowsPrioritiesAndRetries(t *testing.T) {
 	}
 }
 
+// Without a function, the caller is that of the context, and a retry does not change its priority.
+// A queue that has lost its Target lets no call wait.
+func TestShedKnowsTheCallerOfTheContextAndAReconfiguredQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1, Queue: inflight.Queue{Target: time.Minute}})
+		s := newServer(weirgrpc.Shed(flight, nil))
+		start := func(ctx context.Context) <-chan error {
+			answer := make(chan error, 1)
+			go func() {
+				_, err := s.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(context.Context, any) (any, error) {
+					time.Sleep(time.Second)
+					return "", nil
+				})
+				answer <- err
+			}()
+			synctest.Wait()
+			return answer
+		}
+		retry := metadata.NewIncomingContext(t.Context(), metadata.Pairs("grpc-previous-rpc-attempts", "1"))
+		first := start(t.Context())
+		important := start(inflight.WithCaller(retry, inflight.Caller{Priority: inflight.Critical}))
+		other := start(t.Context())
+		require.Equal(t, codes.ResourceExhausted, status.Code(<-other))
+		require.NoError(t, <-first)
+
+		require.NoError(t, flight.Reconfigure(inflight.Config{Limit: 1}))
+		require.Equal(t, codes.ResourceExhausted, status.Code(<-start(t.Context())))
+		require.EqualValues(t, 1, flight.InFlight(), "it was refused at once")
+		require.NoError(t, flight.Reconfigure(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Minute}}))
+		last := start(t.Context())
+		require.NoError(t, <-important)
+		require.NoError(t, <-last)
+	})
+}
+
 func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &service{unary: func(context.Context, string) (string, error) {

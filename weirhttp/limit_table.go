@@ -66,10 +66,11 @@ type reply struct {
 	taken taken         // when the request was counted
 }
 
-// taken says when a table has counted a request.
+// taken says when and where a table has counted a request.
 type taken struct {
 	at     time.Time // of a bucketTable
 	offset int64     // of a windowTable, since the epoch of its logs
+	shared bool      // in the quota of all keys without room
 }
 
 // newKeyTable returns an empty table.
@@ -102,7 +103,7 @@ func bucketConfig(p Policy, name string, maxKeys int) limiter.GroupConfig[quotaK
 
 func (b *bucketTable) take(at time.Time, key quotaKey, n int) reply {
 	r := b.reply(b.Get(key).TakeAt(at, n))
-	r.taken.at = at
+	r.taken = taken{at: at, shared: r.NoRoom}
 	return r
 }
 
@@ -119,7 +120,7 @@ func (b *bucketTable) reply(r limiter.Result) reply {
 }
 
 func (b *bucketTable) refund(taken taken, key quotaKey, n int) {
-	b.Inside(friend.Key{}).PutBackAt(time.Now(), taken.at, key, n)
+	b.Inside(friend.Key{}).PutBackAt(time.Now(), taken.at, key, n, taken.shared)
 }
 
 func (b *bucketTable) drain(key quotaKey, n int) (room bool) {

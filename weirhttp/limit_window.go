@@ -65,7 +65,7 @@ func (w *windowTable) peek(_ time.Time, key quotaKey, n int) reply {
 func (w *windowTable) refund(taken taken, key quotaKey, n int) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	w.logs.refund(taken.offset, key, int64(n))
+	w.logs.refund(taken, key, int64(n))
 }
 
 // drain takes n tokens, or all if there are fewer. It returns false if there is no room for the
@@ -232,7 +232,7 @@ func (t *windowLogs) takeWithoutRoom(at int64, n int) (r reply) {
 	if !t.shareNew {
 		return t.lookWithoutRoom(at, n)
 	}
-	r = reply{Result: t.shared.take(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
+	r = reply{Result: t.shared.take(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true, taken: taken{offset: at, shared: true}}
 	r.NoRoom = true
 	return r
 }
@@ -257,17 +257,21 @@ func (t *windowLogs) untilIdle(at int64) time.Duration {
 	return time.Duration(max(first-at, 1))
 }
 
-// refund gives back n that the key took at the time. An empty log is deleted, so that its place is
-// free.
-func (t *windowLogs) refund(at int64, key quotaKey, n int64) {
+// refund gives back n that the key took. An empty log is deleted, so that its place is free.
+func (t *windowLogs) refund(taken taken, key quotaKey, n int64) {
+	if taken.shared {
+		t.shared.refund(taken.offset, n)
+		return
+	}
 	s := t.find(key)
-	switch {
-	case s != nil:
-		if s.Value.refund(at, n); len(s.Value.spans) == 0 {
-			t.keys.Remove(s)
-		}
-	case t.shareNew:
-		t.shared.refund(at, n)
+	if s == nil {
+		return
+	}
+	s.Value.refund(taken.offset, n)
+	if last := len(s.Value.spans) - 1; last >= 0 {
+		s.Until = s.Value.spans[last].last + t.limit.window - 1
+	} else {
+		t.keys.Remove(s)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 // ShedConfig configures a [Shed]. The zero value is valid.
 type ShedConfig struct {
 	// Caller returns the priority and the tenant of a request, which decide about its place among
-	// those that wait: see [inflight.Queue]. A request is a retry if Caller says so or if its
-	// header X-Envoy-Attempt-Count has a number above 1. Default all requests are equal.
+	// those that wait: see [inflight.Queue]. A request is a retry if its caller says so or if its
+	// header X-Envoy-Attempt-Count has a number above 1. Default the caller of the request's
+	// context: see [inflight.WithCaller].
 	Caller func(*http.Request) inflight.Caller
 	// RetryAfter is the least Retry-After of refused requests, up to 24h. It is longer if a slot is
 	// expected later for the request: see [inflight.FullError.RetryAfter]. Retry-After has whole
@@ -94,7 +95,7 @@ func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter) (infli
 	if inFlight.Queue().Target == 0 {
 		return inFlight.TryAcquire(r.Context())
 	}
-	var caller inflight.Caller
+	caller := inflight.CallerOf(r.Context())
 	if c.Caller != nil {
 		caller = c.Caller(r)
 	}

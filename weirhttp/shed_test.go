@@ -262,6 +262,7 @@ func TestShedKnowsPrioritiesAndRetries(t *testing.T) {
 		"an odd header":        {attempt("X-Envoy-Attempt-Count", "two"), nil, weirhttp.ShedConfig{}, "first"},
 		"a higher priority":    {nil, attempt("X-Vip", "1"), weirhttp.ShedConfig{Caller: callerOf}, "second"},
 		"one marked by Caller": {attempt("X-Retry", "1"), nil, weirhttp.ShedConfig{Caller: callerOf}, "second"},
+		"the context's caller": {http.Header{"X-Context-Vip": {"1"}, "X-Envoy-Attempt-Count": {"2"}}, nil, weirhttp.ShedConfig{}, "first"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			flight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1, Queue: inflight.Queue{Target: time.Minute}})
@@ -290,6 +291,9 @@ func sendWith(t *testing.T, h http.Handler, header http.Header) <-chan int {
 	return sendIn(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, values := range header {
 			r.Header[http.CanonicalHeaderKey(name)] = values
+		}
+		if r.Header.Get("X-Context-Vip") != "" {
+			r = r.WithContext(inflight.WithCaller(r.Context(), inflight.Caller{Priority: inflight.Critical}))
 		}
 		h.ServeHTTP(w, r)
 	}))

@@ -24,7 +24,8 @@
 // # What go-redis does not tell
 //
 //   - Allow has no context. With weir.Config.MaxWait, a command waits for the gate for up to
-//     MaxWait, also if its caller has left.
+//     MaxWait, also if its caller has left. Do not set both MaxWait and MaxConcurrent: when the
+//     bound is full, each command of a handshake (see below) waits that long for a slot.
 //   - ReportResult does not say which command ended. A Limiter takes it to be the one that was
 //     allowed first. So the sums of outcomes and of durations are right, but a single command may
 //     get the duration of another one. Do not set SlowCall of the breaker.

@@ -119,6 +119,27 @@ func TestAFullTableEvictsAnIdleValueThatWasNotLookedUpLately(t *testing.T) {
 	require.Equal(t, 3, of.Len())
 }
 
+// While many new keys come, the checks go round the whole table, so values that are looked up often
+// stay.
+func TestOftenUsedValuesStayDuringAFlood(t *testing.T) {
+	const often, every, rounds = 64, 32, 300
+	of := newTable(128)
+	for key := range often {
+		add(t, of, t0, key)
+	}
+	lost := 0
+	for flood := range every * rounds {
+		add(t, of, t0, often+flood)
+		for key := range often {
+			if flood%every == 0 && of.Get(key) == nil {
+				lost++
+				add(t, of, t0, key)
+			}
+		}
+	}
+	require.Less(t, lost, often*rounds/50)
+}
+
 // IsIdle is told when a check last found that the value was looked up.
 func TestAValueIsToldWhenItWasUsed(t *testing.T) {
 	of := newTable(1)

@@ -133,7 +133,9 @@ func (m *Map[K, V]) rebuild(now int64) (evicted int) {
 			m.keys++
 		}
 	}
-	m.slots, m.taken, m.next = make([]Slot[K, V], m.keys*5/3+minSlots), m.keys, 0
+	m.slots, m.taken = make([]Slot[K, V], m.keys*5/3+minSlots), m.keys
+	// Slots are in the order of the hashes, so Next continues about where it was.
+	m.next = int(int64(old.next) * int64(len(m.slots)) / int64(len(old.slots)))
 	for s := range old.All() {
 		if s.Until >= now {
 			to, _ := m.Place(s.hash, s.Key, Gone)

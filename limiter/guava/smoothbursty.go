@@ -14,8 +14,8 @@ type SmoothBurstyConfig struct {
 	Rate limiter.Rate
 	// MaxBurst is the idle time whose permits are stored, above 0. Default 1s.
 	MaxBurst time.Duration
-	// MaxWaiters is the maximum number of callers that may wait at once. Further callers
-	// are refused. Default no bound.
+	// MaxWaiters is the maximum number of callers that may wait at once. Further callers are
+	// refused. Default no bound.
 	MaxWaiters int
 }
 

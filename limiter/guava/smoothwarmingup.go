@@ -20,8 +20,8 @@ type SmoothWarmingUpConfig struct {
 	// ColdFactor is how many times longer the interval between requests is when the limiter is
 	// cold, at least 1. Default 3.
 	ColdFactor float64
-	// MaxWaiters is the maximum number of callers that may wait at once. Further callers
-	// are refused. Default no bound.
+	// MaxWaiters is the maximum number of callers that may wait at once. Further callers are
+	// refused. Default no bound.
 	MaxWaiters int
 }
 
