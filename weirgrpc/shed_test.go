@@ -85,7 +85,7 @@ func TestShedKnowsTheCallerOfTheContextAndAReconfiguredQueue(t *testing.T) {
 
 		require.NoError(t, flight.Reconfigure(inflight.Config{Limit: 1}))
 		require.Equal(t, codes.ResourceExhausted, status.Code(<-start(t.Context())))
-		require.EqualValues(t, 1, flight.InFlight(), "it was refused at once")
+		require.Equal(t, 1, flight.InFlight(), "it was refused at once")
 		require.NoError(t, flight.Reconfigure(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Minute}}))
 		last := start(t.Context())
 		require.NoError(t, <-important)
