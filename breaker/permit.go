@@ -156,25 +156,29 @@ func (m *Permit) judgeAs(ctx context.Context, err error, after time.Duration, o 
 	return o, false
 }
 
-// recordDescribed records the outcome of a call that returned err. If the call failed and the
-// failure is to be kept, recordDescribed describes it. kind is the kind of a failure without an
-// error.
+// recordDescribed records the outcome of a call that returned err. kind is the kind of a failure
+// without an error.
 func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, at time.Duration, kind string) bool {
 	m.recorded = true
-	if !o.Failed() {
-		return m.breaker.record(ctx, m, o, at, nil)
+	if o.Failed() {
+		if at == unread {
+			at = m.breaker.now()
+		}
+		if m.breaker.failures.Load().keeps(at) {
+			return m.recordKept(ctx, err, o, at, kind)
+		}
 	}
-	if m.active { // as record does, but also if DescribeFailure calls Goexit
+	return m.breaker.record(ctx, m, o, at, nil)
+}
+
+// recordKept is recordDescribed for a failure that is to be kept. It describes the failure.
+func (m *Permit) recordKept(ctx context.Context, err error, o Outcome, at time.Duration, kind string) bool {
+	if m.active { // as recordActive does, but also if DescribeFailure calls Goexit
 		m.active = false
 		defer m.breaker.active.Add(-1)
 	}
 	var f failure
-	if at == unread {
-		at = m.breaker.now()
-	}
-	if m.breaker.failures.Load().keeps(at) {
-		f.describe(ctx, err, kind, &m.issuer.rules.config)
-	}
+	f.describe(ctx, err, kind, &m.issuer.rules.config)
 	return m.breaker.record(ctx, m, o, at, &f)
 }
 

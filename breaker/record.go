@@ -11,10 +11,8 @@ import (
 // record records a result and reports whether it counted. ctx is the context of the call, which a
 // change of state that the call causes uses. f describes a failure and may be nil.
 func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
-	if m.active { // until the result is counted, so that no key is evicted before
-		m.active = false
-		defer b.active.Add(-1) // also if OnChange calls Goexit
-		return b.record(ctx, m, o, at, f)
+	if m.active {
+		return b.recordActive(ctx, m, o, at, f)
 	}
 	if at == unread {
 		at = b.now()
@@ -63,12 +61,20 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 		if p.runs {
 			e.pending, e.unplaced = p.sample.pending()+p.earlier.pending(), p.sample != nil && !sampled
 		}
-		b.judge(ctx, p, at, e)
+		b.judge(ctx, p, at, &e)
 	}
 	if p.shadow != nil {
 		p.tellShadow(ctx, m, o, at)
 	}
 	return true
+}
+
+// recordActive is record for a call that is counted in flight until its result is counted, so that
+// no key is evicted before.
+func (b *Breaker) recordActive(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
+	m.active = false
+	defer b.active.Add(-1) // also if OnChange calls Goexit
+	return b.record(ctx, m, o, at, f)
 }
 
 // startOf returns when a call of a plain phase begins, if its calls are timed.
@@ -102,7 +108,7 @@ func (b *Breaker) recordPlain(ctx context.Context, began *regime, start time.Dur
 		took = at - start
 	}
 	if _, clean := p.tally.Record(at, tally.Success, took); !clean || p.asked {
-		b.judge(ctx, p, at, evidence{})
+		b.judge(ctx, p, at, &evidence{})
 	}
 }
 
@@ -122,12 +128,12 @@ func (p *regime) askRetry(at, after time.Duration) {
 // success may be the call that reaches MinCalls. If the call failed, e has the consecutive failures
 // and the run as they were at this call. They may be shorter now, but a limit that was reached
 // stays reached after a later success.
-func (b *Breaker) judge(ctx context.Context, p *regime, at time.Duration, e evidence) {
+func (b *Breaker) judge(ctx context.Context, p *regime, at time.Duration, e *evidence) {
 	if e.run == 0 {
 		p.addToRun(false)
 	}
 	e.calls, e.slow = p.tally.RatesAndMarkClean(at, &p.floor, &p.run)
-	if why := p.limitReached(at, &e); why != nil {
+	if why := p.limitReached(at, e); why != nil {
 		why.ctx = ctx
 		b.trip(p, at, *why, e.calls)
 		return
