@@ -145,7 +145,6 @@ func (inside) JudgeAs(ctx context.Context, m *Permit, err error, after time.Dura
 func (inside) Record(ctx context.Context, m *Permit, err error, o Outcome, at time.Duration, returned bool) bool {
 	switch {
 	case !o.Failed():
-		m.recorded = true
 		return m.breaker.record(ctx, m, o, at, nil)
 	case !returned:
 		return m.recordDescribed(ctx, nil, o, at, kindPanic)

@@ -44,11 +44,10 @@ type Permit struct {
 	number       int64 // in the sample, 0 if the call is not sampled
 	cohortNumber uint8 // in the cohort, 0 if the call is not in it
 	returned     bool  // the function of Run, Do or DoResult has returned
-	// set by Run, Do and DoResult, which do not share the permit
-	recorded bool
-	active   bool // the call is counted in Breaker.active
-	expired  bool // the call failed at its deadline, which says nothing about the service
-	used     atomic.Bool
+	run          bool  // Run was called, which does not share the permit
+	active       bool  // the call is counted in Breaker.active
+	expired      bool  // the call failed at its deadline, which says nothing about the service
+	used         atomic.Bool
 }
 
 // Allow returns a permit for one call, or an [*OpenError]. Use the permit up with Record or Done.
@@ -90,9 +89,10 @@ func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) (err e
 	if fn == nil {
 		panic(nilFunctionText)
 	}
-	if m.breaker == nil || m.recorded || m.used.Load() {
+	if m.breaker == nil || m.run || m.used.Load() {
 		panic("breaker: the permit is used up")
 	}
+	m.run = true
 	defer m.finish(ctx, &err, m.issuer.rules.config.Classify)
 	err = fn(ctx)
 	m.returned = true
@@ -114,7 +114,6 @@ func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Ou
 		return m.finishClassified(ctx, *err, classify)
 	}
 	if *err == nil {
-		m.recorded = true
 		return m.breaker.record(ctx, m, Success, unread, nil)
 	}
 	return m.recordDescribed(ctx, *err, m.outcome(ctx, *err, nil), unread, kindResult)
@@ -159,7 +158,6 @@ func (m *Permit) judgeAs(ctx context.Context, err error, after time.Duration, o 
 // recordDescribed records the outcome of a call that returned err. kind is the kind of a failure
 // without an error.
 func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, at time.Duration, kind string) bool {
-	m.recorded = true
 	if o.Failed() {
 		if at == unread {
 			at = m.breaker.now()
@@ -184,7 +182,7 @@ func (m *Permit) recordKept(ctx context.Context, err error, o Outcome, at time.D
 
 // markUsed marks the permit as used and reports whether it was unused.
 func (m *Permit) markUsed() bool {
-	return m.breaker != nil && !m.recorded && !m.used.Load() && m.used.CompareAndSwap(false, true)
+	return m.breaker != nil && !m.run && !m.used.Load() && m.used.CompareAndSwap(false, true)
 }
 
 // allow fills in m, or returns the error of a refused call and leaves m zero.
