@@ -47,13 +47,23 @@ func TestReadmeSaysHowToGetEveryModule(t *testing.T) {
 }
 
 func TestDocsQuoteCompiledCode(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
-	require.NoError(t, err)
 	quotes := 0
-	for _, page := range pages {
+	for _, page := range docs(t) {
 		quotes += checkPage(t, page)
 	}
 	require.Positive(t, quotes)
+}
+
+// docs returns the pages below docs.
+func docs(t *testing.T) (pages []string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS("."), "docs", func(name string, _ fs.DirEntry, err error) error {
+		if path.Ext(name) == ".md" {
+			pages = append(pages, name)
+		}
+		return err
+	}))
+	return pages
 }
 
 // checkPage checks every Go block of a page and returns how many there are.
@@ -294,7 +304,8 @@ func hasOutput(file *ast.File, f *ast.FuncDecl) bool {
 }
 
 // A bound that SECURITY.md or docs/accuracy.md states is followed by the name of the test that
-// checks it, in brackets. The package of the test comes before the name if it is not clear:
+// checks it, in brackets. So is a difference that a page of docs/migrating states. The package of
+// the test comes before the name if it is not clear:
 //
 //	[TestStreamsAreBounded]
 //	[limiter: TestConformance, TestGroupConformance; breaker: TestGroupIsBounded]
@@ -302,14 +313,30 @@ func hasOutput(file *ast.File, f *ast.FuncDecl) bool {
 func TestDocumentedBoundsNameExistingTests(t *testing.T) {
 	tests := testsOf(t, os.DirFS("."))
 	for _, page := range []string{"SECURITY.md", "docs/accuracy.md"} {
-		text, err := readFile(page)
-		require.NoError(t, err)
-		named := namedTests(text)
-		require.Greater(t, len(named), 10, page)
-		for _, n := range named {
-			require.NoError(t, n.check(tests), page)
-		}
+		require.Greater(t, checkNamedTests(t, page, tests), 10, page)
 	}
+}
+
+func TestMigratingPagesNameExistingTests(t *testing.T) {
+	tests, named := testsOf(t, os.DirFS(".")), 0
+	pages, err := filepath.Glob("docs/migrating/*.md")
+	require.NoError(t, err)
+	for _, page := range pages {
+		named += checkNamedTests(t, page, tests)
+	}
+	require.Greater(t, named, 20)
+}
+
+// checkNamedTests checks the tests that a page names and returns how many there are.
+func checkNamedTests(t *testing.T, page string, tests map[string][]string) int {
+	t.Helper()
+	text, err := readFile(page)
+	require.NoError(t, err)
+	named := namedTests(text)
+	for _, n := range named {
+		require.NoError(t, n.check(tests), page)
+	}
+	return len(named)
 }
 
 func TestTheBoundsCheckFindsMistakes(t *testing.T) {
@@ -394,8 +421,8 @@ func testsOf(t *testing.T, repository fs.FS) map[string][]string {
 // breaker.Config.Classify.
 func TestPagesNameExistingIdentifiers(t *testing.T) {
 	exported, named := exportedNames(t)
-	pages := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"}
-	for _, pattern := range []string{"docs/*.md", "exporters/prom/mixin/*.yml", "exporters/prom/mixin/*.json"} {
+	pages := append(docs(t), "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
+	for _, pattern := range []string{"exporters/prom/mixin/*.yml", "exporters/prom/mixin/*.json"} {
 		more, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		pages = append(pages, more...)

@@ -1,4 +1,4 @@
-// Package migrating holds the code that docs/migrating.md quotes, so that all of it is compiled. A
+// Package migrating holds the code that docs/migrating quotes, so that all of it is compiled. A
 // program fetches users from a service, once with another library and once with weir. The tests
 // make the same calls through both and compare the results.
 package migrating
