@@ -439,6 +439,9 @@ func TestPagesNameExistingIdentifiers(t *testing.T) {
 		if filepath.Ext(page) == ".go" {
 			text = strings.Join(regexp.MustCompile(`//.*`).FindAllString(text, -1), "\n")
 		}
+		if page == "docs/renamed.md" { // the first column has the old names
+			text = regexp.MustCompile(`(?m)^\| .*? \| `).ReplaceAllString(text, "")
+		}
 		for _, name := range unknownNames(text, exported, named, &found) {
 			t.Errorf("%s names %s, which does not exist", page, name)
 		}
