@@ -52,7 +52,7 @@ func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 		return len(o.Timed) == 0 && o.Rate == "1000/s" && o.MaxConcurrent == 7 &&
 			hosts.Get(0).Breaker().State() == breaker.Closed && hosts.Get(1).Breaker().State() == breaker.Closed &&
 			hosts.Get(2).Breaker().State() == breaker.Shadow
-	}, 10*time.Second, 200*time.Millisecond)
+	}, time.Minute, 200*time.Millisecond)
 }
 
 func TestAnActionInProgressRefusesAnother(t *testing.T) {

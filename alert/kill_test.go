@@ -186,7 +186,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	}
 	k.books.failing.Store(false)
 	c := k.start()
-	require.Eventually(t, func() bool { return k.receiversKnow(-1, names...) }, 20*time.Second, 10*time.Millisecond, "the receivers know what is true")
+	require.Eventually(t, func() bool { return k.receiversKnow(-1, names...) }, time.Minute, 10*time.Millisecond, "the receivers know what is true")
 	require.NoError(t, c.Process.Kill())
 	_ = c.Wait()
 	k.check(singleBook)

@@ -80,7 +80,7 @@ func (m member) record(o window.Outcome, n int) {
 // requireSoon waits for a condition that normally holds after two intervals.
 func requireSoon(t *testing.T, holds func() bool, what ...any) {
 	t.Helper()
-	require.Eventually(t, holds, 10*time.Second, time.Millisecond, what...)
+	require.Eventually(t, holds, time.Minute, time.Millisecond, what...)
 }
 
 func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {

@@ -74,7 +74,7 @@ func (c *threeNodes) requireAll() {
 	c.t.Helper()
 	want := failedCounts(c.recorded)
 	for _, n := range c.nodes {
-		require.Eventually(c.t, func() bool { return n.Counts() == want }, 10*time.Second, time.Millisecond, "want %v, has %v", want, n.Counts())
+		require.Eventually(c.t, func() bool { return n.Counts() == want }, time.Minute, time.Millisecond, "want %v, has %v", want, n.Counts())
 	}
 	for _, n := range c.nodes {
 		require.Never(c.t, func() bool { return n.Counts() != want }, 5*longWindow.Interval, time.Millisecond)

@@ -64,7 +64,7 @@ func (m *alertmanager) start() {
 		"--config.file="+filepath.Join(m.dir, "am.yml"), "--storage.path="+filepath.Join(m.dir, "data"),
 		"--web.listen-address="+m.address, "--cluster.listen-address=", "--log.level=error")
 	require.NoError(m.t, m.process.Start())
-	require.Eventually(m.t, func() bool { return m.get("/-/ready", nil) }, 20*time.Second, 20*time.Millisecond, "Alertmanager is ready")
+	require.Eventually(m.t, func() bool { return m.get("/-/ready", nil) }, time.Minute, 20*time.Millisecond, "Alertmanager is ready")
 }
 
 // kill ends the process without letting it save anything.
@@ -172,7 +172,7 @@ func TestWithAlertmanager(t *testing.T) {
 	go monitor.Run(ctx)
 
 	shop.down.Store(true)
-	require.Eventually(t, func() bool { return len(receiver.statuses()) == 1 }, 20*time.Second, 20*time.Millisecond, "the alert arrives")
+	require.Eventually(t, func() bool { return len(receiver.statuses()) == 1 }, time.Minute, 20*time.Millisecond, "the alert arrives")
 	id := monitor.Alerts()[0].ID
 	require.Equal(t, []string{id}, server.activeFingerprints(), "the ID is Alertmanager's fingerprint")
 	require.Equal(t, id, receiver.last().Alerts[0].Fingerprint)
@@ -180,14 +180,14 @@ func TestWithAlertmanager(t *testing.T) {
 	require.Never(t, func() bool { return len(receiver.statuses()) > 1 }, 3*time.Second, 50*time.Millisecond, "repeats send no further notification")
 
 	server.kill()
-	require.Eventually(t, func() bool { return notify.BreakerOf(sink).Totals().Failures > 0 }, 20*time.Second, 20*time.Millisecond, "a repeat has failed")
+	require.Eventually(t, func() bool { return notify.BreakerOf(sink).Totals().Failures > 0 }, time.Minute, 20*time.Millisecond, "a repeat has failed")
 	server.start()
 	began := time.Now()
-	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, 40*time.Second, 20*time.Millisecond, "Alertmanager has the alert again")
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, time.Minute, 20*time.Millisecond, "Alertmanager has the alert again")
 	t.Logf("known again %v after the restart; breaker %v", time.Since(began).Round(10*time.Millisecond), notify.BreakerOf(sink).State())
 
 	shop.down.Store(false)
-	require.Eventually(t, func() bool { return receiver.last().Status == "resolved" }, 40*time.Second, 20*time.Millisecond, "it resolves")
+	require.Eventually(t, func() bool { return receiver.last().Status == "resolved" }, time.Minute, 20*time.Millisecond, "it resolves")
 	require.Empty(t, server.activeFingerprints())
 
 	cancel()
@@ -216,17 +216,17 @@ func TestProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
 	down, one := process("") // the default instance
 	blip, other := process("web-2:1")
 	down.Store(true)
-	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, 20*time.Second, 20*time.Millisecond, "the first process fires")
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, time.Minute, 20*time.Millisecond, "the first process fires")
 	id := one.Alerts()[0].ID
 	require.Equal(t, []string{id}, server.activeFingerprints())
 
 	blip.Store(true)
-	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 2 }, 20*time.Second, 20*time.Millisecond, "the second process fires")
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 2 }, time.Minute, 20*time.Millisecond, "the second process fires")
 	require.NotEqual(t, id, other.Alerts()[0].ID)
 	blip.Store(false)
-	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, 20*time.Second, 20*time.Millisecond, "the second resolves")
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, time.Minute, 20*time.Millisecond, "the second resolves")
 	require.Never(t, func() bool { return len(server.activeFingerprints()) != 1 || server.activeFingerprints()[0] != id }, 3*time.Second, 50*time.Millisecond,
 		"the first goes on")
 	down.Store(false)
-	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 0 }, 20*time.Second, 20*time.Millisecond, "the first resolves")
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 0 }, time.Minute, 20*time.Millisecond, "the first resolves")
 }

@@ -166,7 +166,7 @@ func TestProvidersAreGarbageCollected(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return last.Value() == nil
-	}, 30*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestProvidersWithoutAnAddress(t *testing.T) {
