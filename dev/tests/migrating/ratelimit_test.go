@@ -51,21 +51,21 @@ func TestHandlersAnswerLikeRateLimiter(t *testing.T) {
 }
 
 func TestARateOfZeroLikeRateLimiter(t *testing.T) {
-	t0 := time.Now()
+	peer, own, t0 := rateOfZero(), bucketOfZero(), time.Now()
 	for range 1000 {
 		t0 = t0.Add(24 * time.Hour)
-		require.False(t, rateOfZero.AllowN(t0, 1))
-		require.False(t, bucketOfZero.TakeAt(t0, 1).OK)
+		require.False(t, peer.AllowN(t0, 1))
+		require.False(t, own.TakeAt(t0, 1).OK)
 	}
-	require.Equal(t, limiter.Never, bucketOfZero.TakeAt(t0, 1).RetryAfter)
+	require.Equal(t, limiter.Never, own.TakeAt(t0, 1).RetryAfter)
 }
 
 func TestARateOfZeroWithABurstLikeRateLimiter(t *testing.T) {
-	t0 := time.Now()
+	peer, own, t0 := tenCalls(), tenTokens(), time.Now()
 	for n := range 1000 {
 		t0 = t0.Add(24 * time.Hour)
-		require.Equal(t, n < 10, tenCalls.AllowN(t0, 1))
-		require.Equal(t, n < 10, tenTokens.TakeAt(t0, 1).OK)
+		require.Equal(t, n < 10, peer.AllowN(t0, 1))
+		require.Equal(t, n < 10, own.TakeAt(t0, 1).OK)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,11 +25,26 @@ import (
 // world is a service with its carrier and its pager. The zero world is healthy.
 type world struct {
 	http.Handler
-	down      bool   // the carrier fails
-	asked     int    // calls that reached the carrier
-	leave     func() // the client leaves during the call
+	down  bool   // the carrier fails
+	asked int    // calls that reached the carrier
+	leave func() // the client leaves during the call
+
+	mu        sync.Mutex // guards what the pager uses, which other goroutines call
 	pagerDown bool
-	pages     []string // the states that the pager received
+	states    []string
+}
+
+// pages returns the states that the pager received.
+func (w *world) pages() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.states)
+}
+
+func (w *world) setPagerDown(down bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pagerDown = down
 }
 
 func (w *world) price(ctx context.Context) ([]byte, error) {
@@ -51,6 +67,8 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.pagerDown {
 		return nil, errors.New("no route to host")
 	}
@@ -61,7 +79,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if page.Alert != "carrier fails" || r.Header.Get("Content-Type") != "application/json" {
 		return nil, errors.New("not a page")
 	}
-	w.pages = append(w.pages, page.State)
+	w.states = append(w.states, page.State)
 	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: http.NoBody, Request: r}, nil
 }
 
@@ -112,7 +130,7 @@ func TestBothServicesAnswer(t *testing.T) {
 	inBothServices(t, func(t *testing.T, w *world) {
 		require.Equal(t, map[int]int{200: 1500}, w.askFor(t.Context(), 5*time.Minute))
 		require.Equal(t, 1500, w.asked)
-		require.Empty(t, w.pages)
+		require.Empty(t, w.pages())
 	})
 }
 
@@ -141,23 +159,24 @@ func TestBothServicesStopCallingAndPage(t *testing.T) {
 		require.Greater(t, statuses[503], 1400, statuses)
 		require.Equal(t, 1500, statuses[503]+statuses[502])
 		require.Less(t, w.asked, 120)
-		require.Equal(t, []string{"firing"}, w.pages)
+		require.Equal(t, []string{"firing"}, w.pages())
 
 		w.down = false
 		w.askFor(t.Context(), time.Minute)
 		require.Equal(t, map[int]int{200: 300}, w.askFor(t.Context(), time.Minute))
-		require.Equal(t, []string{"firing", "resolved"}, w.pages)
+		require.Equal(t, []string{"firing", "resolved"}, w.pages())
 	})
 }
 
 func TestBothServicesPageAgainIfThePagerIsDown(t *testing.T) {
 	inBothServices(t, func(t *testing.T, w *world) {
-		w.down, w.pagerDown = true, true
+		w.down = true
+		w.setPagerDown(true)
 		w.askFor(t.Context(), 2*time.Minute)
-		require.Empty(t, w.pages)
-		w.pagerDown = false
+		require.Empty(t, w.pages())
+		w.setPagerDown(false)
 		w.askFor(t.Context(), 2*time.Minute)
-		require.Equal(t, []string{"firing"}, w.pages)
+		require.Equal(t, []string{"firing"}, w.pages())
 	})
 }
 
@@ -172,7 +191,7 @@ func TestBothServicesIgnoreClientsThatLeave(t *testing.T) {
 		require.Equal(t, 300, w.asked)
 		w.leave = nil
 		require.Equal(t, map[int]int{200: 300}, w.askFor(t.Context(), time.Minute))
-		require.Empty(t, w.pages)
+		require.Empty(t, w.pages())
 	})
 }
 
