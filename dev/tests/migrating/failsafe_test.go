@@ -9,6 +9,7 @@ import (
 	"github.com/failsafe-go/failsafe-go"
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/failsafe-go/failsafe-go/ratelimiter"
+	"github.com/failsafe-go/failsafe-go/timeout"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
@@ -151,5 +152,17 @@ func TestAPanickingProbeKeepsFailsafeHalfOpen(t *testing.T) {
 		}
 		require.Equal(t, 1, countRefusals(t, peer, 1, nil))
 		require.Zero(t, countRefusals(t, own, 1, nil))
+	})
+}
+
+func TestTheTimeoutOfFailsafeWaitsForTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := failsafe.With(timeout.New[*User](time.Second)).Get(func() (*User, error) {
+			time.Sleep(time.Minute)
+			return &User{7}, nil
+		})
+		require.ErrorIs(t, err, timeout.ErrExceeded)
+		require.Equal(t, time.Minute, time.Since(began))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/breaker/breakerlog"
+	"github.com/weir-go/weir/window"
 )
 
 //readme:gobreaker-before
@@ -77,6 +78,44 @@ var likeGobreaker = breaker.Config{
 	Cooldown:            time.Minute,
 	Probes:              1,
 	Recovery:            breaker.Off,
+}
+
+//readme:end
+
+// gobreakerRun opens at five failures in a row if no end of an interval lies between them.
+
+//readme:gobreaker-run
+var gobreakerRun = gobreaker.Settings{
+	Interval:    10 * time.Second, // clears the counts
+	ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 5 },
+}
+
+var breakerRun = breaker.Config{
+	Window:      10 * time.Second,
+	FailureRate: breaker.Off,
+	Trip: func(c window.Counts) (reason string, trip bool) {
+		// c.Failures counts the failures in the window, c.ConsecutiveFailures those of any age.
+		return "5 failures in a row within 10s", min(c.ConsecutiveFailures, c.Failures) >= 5
+	},
+	Recovery: breaker.Off,
+}
+
+//readme:end
+
+//readme:gobreaker-errors
+
+// gobreakerError returns the error of gobreaker for a refusal of weir's breaker, and any other
+// error as it is.
+func gobreakerError(err error) error {
+	refusal, refused := errors.AsType[*breaker.OpenError](err)
+	switch {
+	case !refused:
+		return err
+	case refusal.State == breaker.HalfOpen || refusal.State == breaker.Recovering:
+		return gobreaker.ErrTooManyRequests
+	default:
+		return gobreaker.ErrOpenState
+	}
 }
 
 //readme:end

@@ -143,6 +143,79 @@ func TestGobreakerCountsACancelledCallAsFailure(t *testing.T) {
 	require.Equal(t, breaker.Closed, own.State())
 }
 
+func TestARunWithinATimeLikeGobreaker(t *testing.T) {
+	for name, c := range map[string]struct {
+		gap   time.Duration
+		calls []error
+		opens bool
+	}{
+		"a run":               {time.Second, []error{errDown, errDown, errDown, errDown, errDown}, true},
+		"a success in it":     {time.Second, []error{errDown, errDown, errDown, nil, errDown, errDown}, false},
+		"too far apart":       {2600 * time.Millisecond, []error{errDown, errDown, errDown, errDown, errDown}, false},
+		"after a success":     {time.Second, []error{errDown, nil, errDown, errDown, errDown, errDown, errDown}, true},
+		"four after long ago": {time.Second, []error{errDown, errDown, errDown, errDown}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				peer, own := gobreaker.NewCircuitBreaker[*User](gobreakerRun), breaker.New("users", breakerRun)
+				for _, err := range c.calls {
+					require.Equal(t, gobreaker.StateClosed, peer.State())
+					require.Equal(t, breaker.Closed, own.State())
+					time.Sleep(c.gap)
+					_, _ = peer.Execute(func() (*User, error) { return nil, err })
+					_ = own.Run(t.Context(), func(context.Context) error { return err })
+				}
+				require.Equal(t, c.opens, peer.State() == gobreaker.StateOpen)
+				require.Equal(t, c.opens, own.State() == breaker.Open)
+			})
+		})
+	}
+}
+
+func TestGobreakerMissesARunAcrossTheEndOfAnInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer, own := gobreaker.NewCircuitBreaker[*User](gobreakerRun), breaker.New("users", breakerRun)
+		time.Sleep(9 * time.Second)
+		for range 5 {
+			time.Sleep(500 * time.Millisecond)
+			_, _ = peer.Execute(func() (*User, error) { return nil, errDown })
+			_ = own.Run(t.Context(), func(context.Context) error { return errDown })
+		}
+		require.Equal(t, gobreaker.StateClosed, peer.State())
+		require.Equal(t, breaker.Open, own.State())
+	})
+}
+
+func TestGobreakerErrorIsTheErrorOfGobreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer := gobreaker.NewCircuitBreaker[*User](gobreaker.Settings{})
+		own := breaker.New("users", likeGobreaker)
+		call := func(fn func() error) {
+			t.Helper()
+			_, want := peer.Execute(func() (*User, error) { return nil, fn() })
+			got := own.Run(t.Context(), func(context.Context) error { return fn() })
+			require.Equal(t, want, gobreakerError(got))
+		}
+		for range 6 {
+			call(func() error { return errDown })
+		}
+		call(func() error { return nil })
+		require.EqualError(t, gobreakerError(own.Run(t.Context(), nothing)), "circuit breaker is open")
+
+		time.Sleep(61 * time.Second)
+		_, _ = peer.Execute(func() (*User, error) {
+			return nil, own.Run(t.Context(), func(context.Context) error { // the probes of both
+				call(nil)
+				require.EqualError(t, gobreakerError(own.Run(t.Context(), nothing)), "too many requests")
+				return nil
+			})
+		})
+		call(func() error { return nil })
+	})
+}
+
+func nothing(context.Context) error { return nil }
+
 // cancelDuring makes a call whose context is cancelled while it runs.
 func cancelDuring(t *testing.T, call func(ctx context.Context, get fetch)) {
 	t.Helper()

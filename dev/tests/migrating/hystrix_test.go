@@ -94,3 +94,17 @@ func TestHystrixCountsCallsWithoutASlotAsFailures(t *testing.T) {
 	awaitOpen(t)
 	require.Equal(t, breaker.Closed, u.breaker.State())
 }
+
+func TestHystrixAbandonsACall(t *testing.T) {
+	t.Cleanup(hystrix.Flush)
+	hystrix.ConfigureCommand("abandoned", hystrix.CommandConfig{Timeout: 1}) // ms
+	release, ended := make(chan struct{}), make(chan struct{})
+	err := hystrix.DoC(t.Context(), "abandoned", func(context.Context) error {
+		<-release
+		close(ended)
+		return nil
+	}, nil)
+	require.ErrorIs(t, err, hystrix.ErrTimeout)
+	close(release)
+	<-ended
+}

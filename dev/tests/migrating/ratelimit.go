@@ -77,3 +77,21 @@ func bucketReserve(limit *limiter.TokenBucket) (*limiter.Reservation, error) {
 }
 
 //readme:end
+
+//readme:rate-zero
+
+// rateOfZero refuses every call. tenCalls allows ten calls, and none after them.
+func rateOfZero() *rate.Limiter { return rate.NewLimiter(0, 0) }
+func tenCalls() *rate.Limiter   { return rate.NewLimiter(0, 10) }
+
+// bucketOfZero refuses every call, whatever the rate is.
+func bucketOfZero() *limiter.TokenBucket {
+	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: limiter.Off})
+}
+
+// tenTokens allows ten calls, and the next in 292 years.
+func tenTokens() *limiter.TokenBucket {
+	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, limiter.Never), Burst: 10})
+}
+
+//readme:end

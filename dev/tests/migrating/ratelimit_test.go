@@ -50,6 +50,44 @@ func TestHandlersAnswerLikeRateLimiter(t *testing.T) {
 	})
 }
 
+func TestARateOfZeroLikeRateLimiter(t *testing.T) {
+	peer, own, t0 := rateOfZero(), bucketOfZero(), time.Now()
+	for range 1000 {
+		t0 = t0.Add(24 * time.Hour)
+		require.False(t, peer.AllowN(t0, 1))
+		require.False(t, own.TakeAt(t0, 1).OK)
+	}
+	require.Equal(t, limiter.Never, own.TakeAt(t0, 1).RetryAfter)
+}
+
+func TestARateOfZeroWithABurstLikeRateLimiter(t *testing.T) {
+	peer, own, t0 := tenCalls(), tenTokens(), time.Now()
+	for n := range 1000 {
+		t0 = t0.Add(24 * time.Hour)
+		require.Equal(t, n < 10, peer.AllowN(t0, 1))
+		require.Equal(t, n < 10, own.TakeAt(t0, 1).OK)
+	}
+}
+
+func TestABurstOfZeroStopsAndStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit, bucket := rateLimit(), bucketLimit()
+		limit.SetBurst(0)
+		require.NoError(t, bucket.SetBurst(limiter.Off))
+		time.Sleep(time.Hour)
+		require.False(t, limit.Allow())
+		require.False(t, bucket.Take(1).OK)
+
+		limit.SetBurst(10)
+		require.NoError(t, bucket.SetBurst(10))
+		time.Sleep(time.Second)
+		require.True(t, limit.Allow())
+		require.True(t, bucket.Take(1).OK)
+
+		require.Error(t, bucket.SetRate(limiter.PerSecond(0)))
+	})
+}
+
 func sendRequest(t *testing.T, h http.Handler) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 )
 
@@ -57,5 +58,17 @@ func TestAGateHasThePartsOfResilience4j(t *testing.T) {
 		for range 25 {
 			require.NoError(t, <-results)
 		}
+	})
+}
+
+func TestAResetIsAChangeOnlyIfTheBreakerWasOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var changes []breaker.State
+		b := breaker.New("users", breaker.Config{OnChange: func(c breaker.Change) { changes = append(changes, c.To) }})
+		b.Reset()
+		require.Empty(t, changes)
+		b.OpenFor(time.Minute)
+		b.Reset()
+		require.Equal(t, []breaker.State{breaker.Open, breaker.Closed}, changes)
 	})
 }
