@@ -8,21 +8,28 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
+// Hedger makes hedged calls.
+type Hedger struct {
+	Gate   *weir.Gate
+	Hedges limiter.Limiter // bounds the second calls
+	Delay  time.Duration   // before a second call
+}
+
 //readme:hedge
 
-// Hedge calls fn a second time if the first call takes longer than delay. The first success wins.
-func Hedge(ctx context.Context, gate *weir.Gate, hedges limiter.Limiter, delay time.Duration, fn func(context.Context) error) error {
+// Run calls fn a second time if the first call takes longer than Delay. The first success wins.
+func (h *Hedger) Run(ctx context.Context, fn func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the other call, which the breaker then ignores
 	ended := make(chan error, 2)
-	call := func() { ended <- gate.Run(ctx, fn) }
+	call := func() { ended <- h.Gate.Run(ctx, fn) }
 	go call()
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(delay):
+	case <-time.After(h.Delay):
 	}
-	if hedges.Take(1).OK {
+	if h.Hedges.Take(1).OK {
 		go call()
 		if <-ended == nil {
 			return nil

@@ -1,6 +1,7 @@
 package recipes_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,9 +17,12 @@ import (
 
 const hedgeDelay = 100 * time.Millisecond
 
-// hedges returns a limiter that allows n hedges at once.
-func hedges(n int) limiter.Limiter {
-	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: n})
+// hedged returns a function that makes calls with up to n hedges at once.
+func hedged(t *testing.T, gate *weir.Gate, n int) func(func(context.Context) error) error {
+	t.Helper()
+	hedges := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: n})
+	h := recipes.Hedger{Gate: gate, Hedges: hedges, Delay: hedgeDelay}
+	return func(fn func(context.Context) error) error { return h.Run(t.Context(), fn) }
 }
 
 func TestAHedgeReplacesASlowCall(t *testing.T) {
@@ -27,7 +31,7 @@ func TestAHedgeReplacesASlowCall(t *testing.T) {
 		gate := weir.New("users", weir.Config{Breaker: breaker.Config{MinCalls: 1, FailureRate: 0.01}})
 		service.Next(1, weirtest.Answer{Hang: true})
 		start := time.Now()
-		require.NoError(t, recipes.Hedge(t.Context(), gate, hedges(1), hedgeDelay, service.Call))
+		require.NoError(t, hedged(t, gate, 1)(service.Call))
 		require.Equal(t, hedgeDelay, time.Since(start))
 		synctest.Wait()
 		totals := gate.Totals()
@@ -40,7 +44,7 @@ func TestAQuickCallHasNoHedge(t *testing.T) {
 		var service weirtest.Service
 		gate := weir.New("users", weir.Config{})
 		service.Next(1, weirtest.Answer{Err: weirtest.ErrDown})
-		require.ErrorIs(t, recipes.Hedge(t.Context(), gate, hedges(1), hedgeDelay, service.Call), weirtest.ErrDown)
+		require.ErrorIs(t, hedged(t, gate, 1)(service.Call), weirtest.ErrDown)
 		require.Equal(t, 1, service.Calls(), "a hedge is no retry")
 	})
 }
@@ -52,12 +56,12 @@ func TestAFailedHedgeDoesNotReplaceTheFirstCall(t *testing.T) {
 		service.Next(1, weirtest.Answer{After: time.Second})
 		service.Next(1, weirtest.Answer{Err: weirtest.ErrDown})
 		start := time.Now()
-		require.NoError(t, recipes.Hedge(t.Context(), gate, hedges(1), hedgeDelay, service.Call))
+		require.NoError(t, hedged(t, gate, 1)(service.Call))
 		require.Equal(t, time.Second, time.Since(start))
 
 		service.Next(1, weirtest.Answer{After: time.Second})
 		time.AfterFunc(hedgeDelay/2, func() { gate.Breaker().OpenFor(time.Hour) })
-		require.NoError(t, recipes.Hedge(t.Context(), gate, hedges(1), hedgeDelay, service.Call), "the gate refuses the hedge")
+		require.NoError(t, hedged(t, gate, 1)(service.Call), "the gate refuses the hedge")
 		require.Equal(t, 3, service.Calls())
 	})
 }
@@ -65,10 +69,10 @@ func TestAFailedHedgeDoesNotReplaceTheFirstCall(t *testing.T) {
 func TestHedgesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var service weirtest.Service
-		gate, few := weir.New("users", weir.Config{}), hedges(3)
+		call := hedged(t, weir.New("users", weir.Config{}), 3)
 		service.Always(weirtest.Answer{After: time.Second})
 		for range 20 {
-			require.NoError(t, recipes.Hedge(t.Context(), gate, few, hedgeDelay, service.Call))
+			require.NoError(t, call(service.Call))
 			synctest.Wait()
 		}
 		require.Equal(t, 20+3, service.Calls())

@@ -20,16 +20,16 @@ func NewCache(addr string, gate *weir.Gate) *redis.Client {
 	})
 }
 
-// CachedName returns the name in the cache. If it is missing or Redis is down, load returns it.
-func CachedName(ctx context.Context, cache *redis.Client, id string, load func(context.Context, string) (string, error)) (string, error) {
-	if name, err := cache.Get(ctx, id).Result(); err == nil {
-		return name, nil
+// Cached returns what is in the cache. If it is missing or Redis is down, load returns it.
+func Cached(ctx context.Context, cache *redis.Client, key string, load func(context.Context) (string, error)) (string, error) {
+	if value, err := cache.Get(ctx, key).Result(); err == nil {
+		return value, nil
 	}
-	name, err := load(ctx, id)
+	value, err := load(ctx)
 	if err == nil {
-		_ = cache.Set(ctx, id, name, time.Minute).Err() // the name is right, cached or not
+		_ = cache.Set(ctx, key, value, time.Minute).Err() // the value is right, cached or not
 	}
-	return name, err
+	return value, err
 }
 
 //readme:end

@@ -18,12 +18,12 @@ func TestACacheThatIsDownFailsNoCall(t *testing.T) {
 	cache := recipes.NewCache(s.addr, gate)
 	defer func() { _ = cache.Close() }()
 	loads := 0
-	load := func(context.Context, string) (string, error) {
+	load := func(context.Context) (string, error) {
 		loads++
 		return "Ada", nil
 	}
 	name := func() {
-		name, err := recipes.CachedName(t.Context(), cache, "1", load)
+		name, err := recipes.Cached(t.Context(), cache, "1", load)
 		require.NoError(t, err)
 		require.Equal(t, "Ada", name)
 	}

@@ -38,7 +38,8 @@ func Retry[T any](ctx context.Context, gate *weir.Gate, fn func(context.Context)
 // NewRetryingClient returns a client that retries failed requests, and none that the gate refused.
 func NewRetryingClient(gate *weir.Gate, base http.RoundTripper) *retryablehttp.Client {
 	client := retryablehttp.NewClient()
-	client.HTTPClient.Transport = weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: base})
+	guarded := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: base})
+	client.HTTPClient.Transport = guarded
 	client.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		if errors.Is(err, weir.ErrRefused) {
 			return false, err

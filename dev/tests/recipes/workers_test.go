@@ -49,11 +49,10 @@ func TestWorkersPauseDuringAnOutageAndLoseNoJob(t *testing.T) {
 		gate := weir.New("mail", weir.Config{Rate: limiter.PerSecond(100), Burst: 1, MaxWait: time.Minute, Breaker: breaker.Config{Cooldown: 5 * time.Second}})
 		queue := make(chan recipes.Job)
 		all := results{errs: map[int][]error{}}
+		worker := recipes.Worker{Gate: gate, Do: func(ctx context.Context, _ recipes.Job) error { return service.Call(ctx) }, Report: all.report}
 		var workers sync.WaitGroup
 		for range 8 {
-			workers.Go(func() {
-				recipes.Work(t.Context(), gate, queue, func(ctx context.Context, _ recipes.Job) error { return service.Call(ctx) }, all.report)
-			})
+			workers.Go(func() { worker.Work(t.Context(), queue) })
 		}
 		time.AfterFunc(2*time.Second, func() { service.Always(weirtest.Answer{Err: weirtest.ErrDown}) })
 		time.AfterFunc(62*time.Second, func() { service.Always(weirtest.Answer{}) })
@@ -83,7 +82,8 @@ func TestWorkersStopWithTheirContext(t *testing.T) {
 		close(queue)
 		all := results{errs: map[int][]error{}}
 		start := time.Now()
-		recipes.Work(ctx, gate, queue, func(context.Context, recipes.Job) error { return errors.New("called") }, all.report)
+		worker := recipes.Worker{Gate: gate, Do: func(context.Context, recipes.Job) error { return errors.New("called") }, Report: all.report}
+		worker.Work(ctx, queue)
 		require.Equal(t, time.Minute, time.Since(start))
 		require.Equal(t, map[int][]error{1: {context.Canceled}, 2: {context.Canceled}}, all.errs, "the caller can put them back")
 	})
@@ -96,7 +96,8 @@ func TestAJobThatIsNeverAllowedIsReported(t *testing.T) {
 		queue <- recipes.Job{ID: 1}
 		close(queue)
 		all := results{errs: map[int][]error{}}
-		recipes.Work(t.Context(), gate, queue, func(context.Context, recipes.Job) error { return nil }, all.report)
+		worker := recipes.Worker{Gate: gate, Do: func(context.Context, recipes.Job) error { return nil }, Report: all.report}
+		worker.Work(t.Context(), queue)
 		require.ErrorIs(t, all.errs[1][0], limiter.ErrLimited)
 	})
 }
