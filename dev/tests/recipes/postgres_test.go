@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,11 @@ func TestPostgreSQLBehindAGate(t *testing.T) {
 func tryPostgresWithSQL(t *testing.T, s *server) {
 	d := openDatabase(t, "pgx", postgresURL(s.addr))
 	requireAnswers(t, d)
+	_, err := recipes.Query(t.Context(), d, func(ctx context.Context, pool *sql.DB) (sql.Result, error) {
+		return pool.ExecContext(ctx, "SELECT * FROM missing")
+	})
+	require.ErrorContains(t, err, "42P01")
+	require.Zero(t, d.Gate.Totals().Failures, "a wrong query is no failure")
 
 	hang := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -91,6 +97,7 @@ func tryPostgresWithPgx(t *testing.T, s *server) {
 	require.EqualValues(t, 1, a.Gate.Totals().Failures, "a query that is too slow for the server is a failure")
 
 	requireFullPool(t, a)
+	requireFullServer(t, s)
 	requireOutage(t, s, a.Gate, func() error {
 		_, err := a.Balance(ctx, 1)
 		return err
@@ -131,6 +138,21 @@ func requireFullPool(t *testing.T, a *recipes.Accounts) {
 	for range a.Pool.Config().MaxConns {
 		require.NoError(t, <-ended)
 	}
+}
+
+// requireFullServer opens connections until the server refuses one.
+func requireFullServer(t *testing.T, s *server) {
+	t.Helper()
+	for range maxClients + 1 {
+		conn, err := pgconn.Connect(t.Context(), postgresURL(s.addr))
+		if err != nil {
+			require.ErrorContains(t, err, "53300")
+			require.Equal(t, breaker.Overloaded, recipes.ClassifyPostgres(err))
+			return
+		}
+		defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	}
+	t.Fatal("the server refuses no connection")
 }
 
 // requireOutage kills the server behind a gate and starts it again.

@@ -86,11 +86,21 @@ func TestAWaitThatIsTooLongEndsTheRetries(t *testing.T) {
 		_, err := recipes.Retry(t.Context(), gate, returning(service.Call))
 		require.ErrorIs(t, err, breaker.ErrOpen)
 		require.Equal(t, time.Minute, weir.RetryAfter(err))
-
-		never := weir.New("never", weir.Config{Rate: limiter.PerSecond(1), Burst: limiter.Off})
-		_, err = recipes.Retry(t.Context(), never, returning(service.Call))
-		require.ErrorIs(t, err, limiter.ErrLimited)
 		require.Zero(t, time.Since(start))
+	})
+}
+
+func TestACallThatIsNeverAllowedEndsTheRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := weir.New("users", weir.Config{Rate: limiter.PerSecond(1)})
+		start := time.Now()
+		_, err := recipes.Retry(t.Context(), gate, func(context.Context) (int, error) {
+			require.NoError(t, gate.Reconfigure(weir.Config{Rate: limiter.PerSecond(1), Burst: limiter.Off}))
+			return 0, weirtest.ErrDown
+		})
+		weirtest.WantRefused(t, err, limiter.ErrLimited)
+		require.Equal(t, limiter.Never, weir.RetryAfter(err))
+		require.Less(t, time.Since(start), time.Second, "one wait of backoff, before the second attempt")
 	})
 }
 

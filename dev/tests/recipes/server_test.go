@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -67,6 +68,9 @@ func newRedis(t *testing.T) *server {
 	return s
 }
 
+// maxClients is how many connections a server of newPostgres accepts.
+const maxClients = 30
+
 // newPostgres returns a server of PostgreSQL without tables.
 func newPostgres(t *testing.T) *server {
 	t.Helper()
@@ -85,7 +89,7 @@ func newPostgres(t *testing.T) *server {
 	require.NoError(t, err, string(out))
 	s := &server{sig: syscall.SIGQUIT, args: func(port string) []string {
 		return append(as[:len(as):len(as)], postgres, "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1",
-			"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=30")
+			"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections="+strconv.Itoa(maxClients))
 	}, up: func(ctx context.Context, addr string) error {
 		conn, err := pgconn.Connect(ctx, postgresURL(addr))
 		if err != nil {
