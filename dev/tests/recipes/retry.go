@@ -1,0 +1,67 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+//readme:retry-outside
+
+// Retry makes up to four attempts. Each attempt asks the gate, and waits as long as its error says.
+func Retry[T any](ctx context.Context, gate *weir.Gate, fn func(context.Context) (T, error)) (T, error) {
+	return backoff.Retry(ctx, func() (T, error) {
+		v, err := weir.Do(ctx, gate, fn)
+		switch wait := weir.RetryAfter(err); {
+		case wait == limiter.Never:
+			return v, backoff.Permanent(err)
+		case wait > 0:
+			return v, fmt.Errorf("%w: %w", &backoff.RetryAfterError{Duration: wait}, err)
+		}
+		return v, err
+	}, backoff.WithMaxTries(4), backoff.WithMaxElapsedTime(10*time.Second))
+}
+
+//readme:end
+
+//readme:retry-http
+
+// NewRetryingClient returns a client that retries failed requests, and none that the gate refused.
+func NewRetryingClient(gate *weir.Gate, base http.RoundTripper) *retryablehttp.Client {
+	client := retryablehttp.NewClient()
+	guarded := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: base})
+	client.HTTPClient.Transport = guarded
+	client.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+		if errors.Is(err, weir.ErrRefused) {
+			return false, err
+		}
+		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+	}
+	client.Backoff = func(least, most time.Duration, attempt int, resp *http.Response) time.Duration {
+		// After a Retry-After, the gate holds for up to a tenth longer.
+		return retryablehttp.DefaultBackoff(least, most, attempt, resp) * 11 / 10
+	}
+	return client
+}
+
+//readme:end
+
+//readme:retry-inside
+
+// RetryInside makes up to four attempts, which the gate counts as one call.
+func RetryInside[T any](ctx context.Context, gate *weir.Gate, fn func(context.Context) (T, error)) (T, error) {
+	return weir.Do(ctx, gate, func(ctx context.Context) (T, error) {
+		return backoff.Retry(ctx, func() (T, error) { return fn(ctx) }, backoff.WithMaxTries(4))
+	})
+}
+
+//readme:end

@@ -1,0 +1,30 @@
+package recipes
+
+import (
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+//readme:tenants
+
+// Tenants has a gate for each tenant, with the rate of the tenant's plan.
+type Tenants struct {
+	breakers *breaker.Group[string]
+	limits   *limiter.Group[string]
+}
+
+// planOf returns the index of a tenant's plan, or −1 for the free one. It is called for every call.
+func NewTenants(free limiter.Rate, plans []limiter.Tier, planOf func(tenant string) int) *Tenants {
+	return &Tenants{
+		breaker.NewGroup[string]("tenants", breaker.GroupConfig{}),
+		limiter.NewGroup(limiter.GroupConfig[string]{Name: "plans", Rate: free, Tiers: plans, TierOf: planOf}),
+	}
+}
+
+// Gate returns the gate for one call of a tenant.
+func (t *Tenants) Gate(tenant string) *weir.Gate {
+	return weir.Join("tenants", weir.Parts{Breaker: t.breakers.Get(tenant), Limiter: t.limits.Get(tenant)})
+}
+
+//readme:end
