@@ -1,6 +1,7 @@
 package recipes_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -28,25 +29,28 @@ func routers(inside ...recipes.Middleware) map[string]http.Handler {
 	for _, m := range inside {
 		recipes.UseIn(c, g, e, engine, m)
 	}
-	ok := func(http.ResponseWriter, *http.Request) {}
+	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "served") }
 	down := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
 	c.Get("/ok", ok)
 	c.Get("/down", down)
 	g.HandleFunc("/ok", ok)
 	g.HandleFunc("/down", down)
-	e.GET("/ok", func(c *echo.Context) error { return c.NoContent(http.StatusOK) })
+	e.GET("/ok", func(c *echo.Context) error { return c.String(http.StatusOK, "served") })
 	e.GET("/down", func(*echo.Context) error { return echo.NewHTTPError(http.StatusServiceUnavailable, "down") })
-	engine.GET("/ok", func(c *gin.Context) { c.Status(http.StatusOK) })
+	engine.GET("/ok", func(c *gin.Context) { c.String(http.StatusOK, "served") })
 	engine.GET("/down", func(c *gin.Context) { c.Status(http.StatusServiceUnavailable) })
 	return map[string]http.Handler{"chi": c, "gorilla": g, "echo": e, "gin": engine}
 }
 
-// request returns the status of a request of the user.
+// request returns the status of a request of the user. A refused request must not be served.
 func request(t *testing.T, h http.Handler, path, user string) int {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
 	r.Header.Set("X-User", user)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
+	if w.Code == http.StatusTooManyRequests {
+		require.NotContains(t, w.Body.String(), "served")
+	}
 	return w.Code
 }
 
