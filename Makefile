@@ -37,13 +37,25 @@ each = @failed=0; for dir in $(1); do echo "-- $$dir"; (cd "$$dir" && $(2)) || f
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
+# $(call play,example): builds and runs an example. Nothing is shown while it is built, unless that fails or
+# takes more than three seconds. With -exec=true, go run builds it into its cache and runs nothing.
+play = @log=$$(mktemp) && trap 'rm -f "$$log"' EXIT && { go run -C examples -exec=true ./$(1) >"$$log" 2>&1 & build=$$!; \
+	for _ in {1..30}; do sleep 0.1; kill -0 $$build 2>/dev/null || break; done; \
+	if kill -0 $$build 2>/dev/null; then echo 'Building the demo. The first time, this takes a minute or two.'; fi; \
+	wait $$build || { cat "$$log" >&2; exit 1; }; } && go run -C examples ./$(1)
+
 .PHONY: demo
-demo: ## Watch a shop survive its payment service
-	@go run -C examples ./storefront
+demo: ## Watch two shops, one of them with weir, lose their payment service
+	$(call play,storefront)
 
 .PHONY: demo-fleet
 demo-fleet: ## Watch three processes share a limit, a breaker and an alert, if there is a redis-server
-	@go run -C examples ./fleet
+	$(call play,fleet)
+
+.PHONY: demo-recording
+demo-recording: ## Record the demo again, as docs/demo.svg
+	@set -o pipefail; picture=$$(mktemp) && trap 'rm -f "$$picture"' EXIT && \
+	go run -C examples ./storefront | go run -C dev/tools ./recording make demo >"$$picture" && cat "$$picture" >docs/demo.svg
 
 # Two modules are tested at a time. The fleet waits for servers most of the time, so it starts first; the
 # longest ones follow. Under the race detector tests take four times as long. Here it is for the modules that
@@ -139,9 +151,8 @@ tidy-diff: ## Fail where a go.mod is not tidy
 .PHONY: examples
 examples: ## Build every example, and run the storefront and the fleet to their last lines
 	@go build -C examples -o /dev/null ./...
-	@set -o pipefail; go run -C examples ./storefront -for 10s | go run -C dev/tools ./lastline \
-		calls succeeded failed refused_open refused_limited breaker_opened breaker_closed \
-		alerts_fired alerts_resolved otel_exports prometheus_series
+	@set -o pipefail; go run -C examples ./storefront | go run -C dev/tools ./lastline \
+		failed failed_weir sent sent_weir opened alerts
 	@set -o pipefail; go run -C examples ./fleet -for 8s | go run -C dev/tools ./lastline \
 		processes calls succeeded failed refused_open refused_limited breakers_opened_by_the_fleet breakers_closed \
 		alerts_fired alerts_resolved

@@ -1,22 +1,17 @@
-// Command storefront runs a small shop, to show weir with real traffic.
+// Command storefront shows what weir is for, in ten seconds: two shops beside each other lose their
+// payment service for three seconds. They have the same customers and the same client. One of them
+// calls the service through a gate of weir, and has an alert on it.
 //
-// The shop takes a few hundred orders per second. A payment service charges each order, over HTTP
-// on the loopback interface. During the run there is a rush of customers. Then the service fails
-// half of its calls, then it hangs, and then it recovers. At last an operator lowers the limit.
+// The payment services are simulated in this process, in real time. The gate and the alert come
+// from weir.yaml. A live page shows the gate at the address that is printed at the start.
 //
-// All calls go through one gate. Its limiter refuses calls during the rush. Its breaker opens on
-// the failures and closes after them. An alert rule over the same counts fires and resolves. The
-// gate and the rule come from a configuration file, weir.yaml, which can be edited during the run.
-// The metrics are exported through OpenTelemetry. Prometheus can scrape them at the address shown,
-// and a live page is at the same address.
-//
-//	storefront                            run for ten seconds, live on a terminal
-//	storefront -for 1m                    run slower
-//	storefront | tail -1                  one line per second, and the totals as JSON at the end
+//	storefront                            ten seconds, of which the service hangs for three
+//	storefront -for 1m                    a minute, of which the service hangs for 18 seconds
+//	storefront -drop                      the service drops calls whose callers have gone
+//	storefront | tail -1                  only the figures, as JSON
 //	storefront -admin-token secret        accept actions, such as another limit, at /admin/weir/
-//	OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 storefront
 //
-// Ctrl-C ends the run early and prints the totals so far.
+// Ctrl-C ends the run early and prints the figures so far.
 package main
 
 import (
@@ -25,6 +20,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"syscall"
@@ -45,28 +41,42 @@ func command() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the program at once
-	if err := run(ctx, o, newView(os.Stdout), os.Stdout, os.Stderr); err != nil {
-		printTo(os.Stderr, "storefront: %v\n", err)
+	if err := run(ctx, o, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "storefront: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
+// run runs the demo beside its live page.
+func run(ctx context.Context, o options, out io.Writer) error {
+	d, err := newDemo(o.run, o.drop, rand.Uint64())
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	w, err := newWeb(ctx, o.listen, o.token, d.guard.Set)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	return d.run(ctx, w.pageURL(), out)
+}
+
 // options holds the flags.
 type options struct {
 	run    time.Duration
+	drop   bool
 	listen string
-	otel   string
 	token  string
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("storefront", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.DurationVar(&o.run, "for", 10*time.Second, "the `duration` of the run")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "the `address` of /metrics and of the live page /debug/weir/; port 0 means any free port")
-	flags.StringVar(&o.otel, "otel", "", "the `file` for the exports of OpenTelemetry if OTEL_EXPORTER_OTLP_ENDPOINT is not set;\n"+
-		"- means standard error (default: exports are counted and discarded)")
+	flags.DurationVar(&o.run, "for", 10*time.Second, "the `duration` of the run; the service hangs for three tenths of it")
+	flags.BoolVar(&o.drop, "drop", false, "make the payment service drop calls whose callers have gone")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "the `address` of the live page /debug/weir/; port 0 means any free port")
 	flags.StringVar(&o.token, "admin-token", "", "the bearer `token` of requests to the admin API /admin/weir/ (default: there is no admin API)")
 	if err = flags.Parse(args); err != nil {
 		return o, err
@@ -77,7 +87,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if err != nil {
-		printTo(stderr, "storefront: %v\n", err)
+		fmt.Fprintf(stderr, "storefront: %v\n", err)
 	}
 	return o, err
 }

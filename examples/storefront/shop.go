@@ -2,68 +2,106 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/window"
 )
 
-// shop sells. Each order of a customer is one call to the payment service.
+const (
+	timeout     = time.Second
+	connections = 50
+	wellRow     = 200 // payments in a row, those of a second
+)
+
+// shop sells. Each customer is one payment. The client is a usual one: it gives up a call after a
+// timeout, keeps a bounded number of connections, and does not retry, which would make an outage
+// worse. A call without a connection waits for one within its timeout, as in net/http.
 type shop struct {
-	day       schedule
-	client    *paymentClient
-	customers *window.Counter // in the last second
-	sales     sales
+	service *service
+	slots   chan struct{} // one per connection
+	guard   func(ctx context.Context, call func(context.Context) error) error
+
+	mu      sync.Mutex
+	figures figures
 }
 
-func newShop(day schedule, client *paymentClient) *shop {
-	return &shop{day: day, client: client, customers: window.NewCounter(lastSecond())}
+// figures are what one sees of a shop.
+type figures struct {
+	waiting     int // customers, now
+	mostWaiting int // customers
+	failed      int // payments, of which refused ones are a part
+	sent        int // calls, to the service while it hangs
+
+	paidInARow int
+	paidSince  time.Time // when the first of them was paid
 }
 
-// open sells until the context is done, and returns when the last customer has been served. It
-// aborts no call, so each call has an outcome.
-func (s *shop) open(ctx context.Context, start time.Time) {
-	arriving := arrivals{day: s.day}
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	var orders sync.WaitGroup
-	defer orders.Wait()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		for range arriving.next(time.Since(start)) {
-			orders.Go(func() { s.sell(context.WithoutCancel(ctx)) })
-		}
+// isWell reports whether no payment has failed for a while.
+func (f figures) isWell() bool { return f.paidInARow >= wellRow }
+
+// noGuard makes each call.
+func noGuard(ctx context.Context, call func(context.Context) error) error { return call(ctx) }
+
+// newShop returns a shop whose calls go through the guard.
+func newShop(s *service, guard func(context.Context, func(context.Context) error) error) *shop {
+	return &shop{service: s, slots: make(chan struct{}, connections), guard: guard}
+}
+
+// serve serves one customer.
+func (s *shop) serve(ctx context.Context) {
+	s.enter()
+	err := s.guard(ctx, s.charge)
+	s.leave(err, time.Now())
+}
+
+// charge calls the payment service.
+func (s *shop) charge(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
+	defer func() { <-s.slots }()
+	s.send(time.Now())
+	return s.service.charge(ctx)
 }
 
-func (s *shop) sell(ctx context.Context) {
-	s.customers.Add(1)
-	_, err := s.client.charge(ctx)
-	s.sales.count(err)
+func (s *shop) enter() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.waiting++
+	s.figures.mostWaiting = max(s.figures.mostWaiting, s.figures.waiting)
 }
 
-// sales counts the orders by outcome.
-type sales struct {
-	succeeded, failed, refusedOpen, refusedLimited atomic.Int64
-}
-
-func (s *sales) count(err error) {
-	switch {
-	case err == nil:
-		s.succeeded.Add(1)
-	case errors.Is(err, breaker.ErrOpen):
-		s.refusedOpen.Add(1)
-	case errors.Is(err, limiter.ErrLimited):
-		s.refusedLimited.Add(1)
-	default:
-		s.failed.Add(1)
+func (s *shop) send(now time.Time) {
+	if s.service.outage.left(now) == 0 {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.sent++
+}
+
+func (s *shop) leave(err error, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &s.figures
+	f.waiting--
+	if err != nil {
+		f.failed++
+		f.paidInARow = 0
+		return
+	}
+	if f.paidInARow == 0 {
+		f.paidSince = now
+	}
+	f.paidInARow++
+}
+
+// read returns the figures now.
+func (s *shop) read() figures {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.figures
 }

@@ -1,4 +1,4 @@
-package main
+package servers_test
 
 import (
 	"bufio"
@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 // prometheusServer is a running Prometheus.
@@ -31,7 +33,7 @@ const prometheusConfig = `
 global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}
 rule_files: [%q]
 scrape_configs:
-- job_name: storefront
+- job_name: program
   static_configs: [{targets: [%q]}]
 `
 
@@ -39,13 +41,9 @@ scrape_configs:
 // of the test.
 func startPrometheus(t *testing.T, target string, flags ...string) *prometheusServer {
 	t.Helper()
-	path, err := exec.LookPath("prometheus")
-	if testing.Short() || err != nil && os.Getenv("CI") != "true" {
-		t.Skip("prometheus is needed: make deps installs it, and -short leaves this test out")
-	}
-	require.NoError(t, err)
+	path := testenv.Program(t, "prometheus")
 	dir := t.TempDir()
-	rules, err := filepath.Abs("../../exporters/prom/mixin/alerts.yml")
+	rules, err := filepath.Abs("../../../exporters/prom/mixin/alerts.yml")
 	require.NoError(t, err)
 	config := filepath.Join(dir, "prometheus.yml")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, prometheusConfig, rules, target), 0o600))
@@ -149,5 +147,5 @@ func (p *prometheusServer) awaitScrape() {
 	require.Eventually(p.t, func() bool {
 		result := p.query(`timestamp(weir_exporter_source_panics_total)`)
 		return len(result) == 1 && p.number(result[0]) > now
-	}, 30*time.Second, 50*time.Millisecond, "no scrape of the storefront")
+	}, 30*time.Second, 50*time.Millisecond, "no scrape of the program")
 }

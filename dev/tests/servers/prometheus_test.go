@@ -1,4 +1,4 @@
-package main
+package servers_test
 
 import (
 	"context"
@@ -15,35 +15,20 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// runShop runs the shop until its day is over. The counts can still be read afterwards.
-func runShop(t *testing.T, s *storefront) {
-	t.Helper()
-	s.run(t.Context(), &silentView{})
-	require.Positive(t, s.payments.Totals().Calls())
-}
-
-func buildStorefront(t *testing.T, o options) *storefront {
-	t.Helper()
-	s, err := build(t.Context(), o)
-	require.NoError(t, err)
-	t.Cleanup(s.closeServers)
-	return s
-}
-
 // TestPrometheusHasTheCountsOfTheProgram lets two real servers scrape a whole run, one of them with
 // native histograms, and compares their values with the counts of the program.
 func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
-	s := buildStorefront(t, runOf(4*time.Second))
-	classic := startPrometheus(t, s.metrics.addr)
-	native := startPrometheus(t, s.metrics.addr, "--enable-feature=native-histograms")
-	runShop(t, s)
-	_, seen := s.journal.read()
+	s := newProgram()
+	address := s.serve(t)
+	classic := startPrometheus(t, address)
+	native := startPrometheus(t, address, "--enable-feature=native-histograms")
+	s.run(t)
 	for name, p := range map[string]*prometheusServer{"classic": classic, "native": native} {
 		t.Run(name, func(t *testing.T) {
 			p.t = t
 			p.awaitScrape()
 			compareCounts(t, s, p)
-			compareStates(t, s, p, seen)
+			compareStates(t, s, p)
 		})
 	}
 	t.Run("quantiles", func(t *testing.T) {
@@ -64,7 +49,7 @@ func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 			require.Equal(t, 1.0, p.singleValue(`weir_breaker_state{weir_breaker_state="open"}`))
 			require.InDelta(t, 3600, p.singleValue(`weir_breaker_open_remaining_seconds`), 30)
 			checkRules(t, p)
-			// The gate of the storefront has no bound on calls in flight and no SlowCall, and there
+			// The gate has no bound on calls in flight and no SlowCall, and there
 			// is no group.
 			require.ElementsMatch(t, []string{
 				other, "Slow ratio of the window", "Calls in flight", "Share of the bound in use", "Hopeless calls",
@@ -74,7 +59,7 @@ func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 	})
 }
 
-func compareCounts(t *testing.T, s *storefront, p *prometheusServer) {
+func compareCounts(t *testing.T, s *program, p *prometheusServer) {
 	t.Helper()
 	n, a := s.payments.Totals(), s.payments.Stats()
 	require.Equal(t, map[string]float64{
@@ -86,12 +71,12 @@ func compareCounts(t *testing.T, s *storefront, p *prometheusServer) {
 	require.Zero(t, p.singleValue(`sum(weir_exporter_source_panics_total) + sum(weir_exporter_skipped_samples_total)`))
 }
 
-func compareStates(t *testing.T, s *storefront, p *prometheusServer, seen transitionCounts) {
+func compareStates(t *testing.T, s *program, p *prometheusServer) {
 	t.Helper()
 	transitions := p.valuesBy("weir_breaker_state", `weir_breaker_transitions_total`)
-	require.EqualValues(t, seen.breakerOpened, transitions["open"])
-	require.EqualValues(t, seen.breakerClosed, transitions["closed"])
-	require.EqualValues(t, seen.alertsFired, p.singleValue(`weir_alert_transitions_total{weir_alert_state="firing"}`))
+	require.EqualValues(t, s.opened.Load(), transitions["open"])
+	require.EqualValues(t, s.closed.Load(), transitions["closed"])
+	require.EqualValues(t, s.fired.Load(), p.singleValue(`weir_alert_transitions_total{weir_alert_state="firing"}`))
 
 	now := p.valuesBy("weir_breaker_state", `weir_breaker_state`)
 	require.Len(t, now, 8)
@@ -166,7 +151,7 @@ func checkRules(t *testing.T, p *prometheusServer) {
 // result.
 func emptyPanels(t *testing.T, p *prometheusServer) (empty []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../exporters/prom/mixin/dashboard.json")
+	text, err := os.ReadFile("../../../exporters/prom/mixin/dashboard.json")
 	require.NoError(t, err)
 	var dashboard struct {
 		Panels []struct {
@@ -175,7 +160,7 @@ func emptyPanels(t *testing.T, p *prometheusServer) (empty []string) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(text, &dashboard))
-	variables := strings.NewReplacer("$job", "storefront", "$breaker", ".*", "$key", ".*", "$limiter", "pay.*", "$__rate_interval", "1m")
+	variables := strings.NewReplacer("$job", "program", "$breaker", ".*", "$key", ".*", "$limiter", "pay.*", "$__rate_interval", "1m")
 	for _, panel := range dashboard.Panels {
 		answers := 0
 		for _, target := range panel.Targets {
