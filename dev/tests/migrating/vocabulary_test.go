@@ -53,7 +53,7 @@ func missingNames(page, list string) (missing []string) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		for _, name := range strings.Fields(line) {
+		for name := range strings.FieldsSeq(line) {
 			if !rows[name] {
 				missing = append(missing, name)
 			}

@@ -27,6 +27,7 @@ type Service struct {
 	gate *weir.Gate
 }
 
+// Start prepares the service, and watches its calls until ctx is done.
 func (s *Service) Start(ctx context.Context) {
 	s.gate = weir.New("carrier", weir.Config{
 		Rate:  limiter.PerSecond(100),

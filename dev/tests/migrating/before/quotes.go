@@ -31,6 +31,7 @@ type Service struct {
 	calls, failed atomic.Int64 // since the last check
 }
 
+// Start prepares the service, and watches its calls until ctx is done.
 func (s *Service) Start(ctx context.Context) {
 	s.limit = rate.NewLimiter(100, 20)
 	s.breaker = gobreaker.NewCircuitBreaker[[]byte](gobreaker.Settings{
