@@ -98,7 +98,7 @@ func tryPostgresWithPgx(t *testing.T, s *server) {
 	require.EqualValues(t, 1, a.Gate.Totals().Failures, "a query that is too slow for the server is a failure")
 
 	requireFullPool(t, a)
-	requireFullServer(t, s)
+	t.Run("full", func(t *testing.T) { requireFullServer(t, s) }) // its cleanup closes the connections
 	requireOutage(t, s, a.Gate, func() error {
 		_, err := a.Balance(ctx, 1)
 		return err
@@ -153,7 +153,7 @@ func requireFullServer(t *testing.T, s *server) {
 			require.Equal(t, breaker.Overloaded, recipes.ClassifyPostgres(err))
 			return
 		}
-		defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	}
 	t.Fatal("the server refuses no connection")
 }
