@@ -12,6 +12,7 @@ import (
 // Search guards a service that has short and long calls.
 type Search struct{ Lookups, Reports *weir.Gate }
 
+// NewSearch returns gates with different numbers for the two kinds of calls.
 func NewSearch() Search {
 	return Search{
 		Lookups: weir.New("search lookups", weir.Config{

@@ -20,6 +20,8 @@ type Accounts struct {
 }
 
 //readme:pgx
+
+// NewAccounts returns the accounts in the database of the pool.
 func NewAccounts(pool *pgxpool.Pool) *Accounts {
 	return &Accounts{pool, weir.New("accounts", weir.Config{
 		MaxConcurrent: int(pool.Config().MaxConns), // so no call waits in the pool for a connection
@@ -28,6 +30,7 @@ func NewAccounts(pool *pgxpool.Pool) *Accounts {
 	})}
 }
 
+// Balance returns the balance of an account.
 func (a *Accounts) Balance(ctx context.Context, id int) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

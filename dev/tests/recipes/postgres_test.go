@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,7 +98,7 @@ func tryPostgresWithPgx(t *testing.T, s *server) {
 	require.EqualValues(t, 1, a.Gate.Totals().Failures, "a query that is too slow for the server is a failure")
 
 	requireFullPool(t, a)
-	requireFullServer(t, s)
+	t.Run("full", func(t *testing.T) { requireFullServer(t, s) }) // its cleanup closes the connections
 	requireOutage(t, s, a.Gate, func() error {
 		_, err := a.Balance(ctx, 1)
 		return err
@@ -110,7 +111,9 @@ func requireFullPool(t *testing.T, a *recipes.Accounts) {
 	t.Helper()
 	ctx := t.Context()
 	before := a.Gate.Totals().Failures
-	begun, end, ended := make(chan error), make(chan struct{}), make(chan error)
+	begun, end, ended := make(chan error), make(chan struct{}), make(chan error, a.Pool.Config().MaxConns)
+	release := sync.OnceFunc(func() { close(end) })
+	t.Cleanup(release) // before Pool.Close, which waits for the connections
 	for range a.Pool.Config().MaxConns {
 		go func() {
 			ended <- a.Gate.Run(ctx, func(ctx context.Context) error {
@@ -134,7 +137,7 @@ func requireFullPool(t *testing.T, a *recipes.Accounts) {
 	})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.EqualValues(t, 1, unbounded.Gate.Totals().Failures)
-	close(end)
+	release()
 	for range a.Pool.Config().MaxConns {
 		require.NoError(t, <-ended)
 	}
@@ -150,7 +153,7 @@ func requireFullServer(t *testing.T, s *server) {
 			require.Equal(t, breaker.Overloaded, recipes.ClassifyPostgres(err))
 			return
 		}
-		defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	}
 	t.Fatal("the server refuses no connection")
 }

@@ -18,7 +18,7 @@ func TestACacheThatIsDownFailsNoCall(t *testing.T) {
 	cache := recipes.NewCache(s.addr, gate)
 	defer func() { _ = cache.Close() }()
 	loads := 0
-	load := func(context.Context) (string, error) {
+	load := func(context.Context) (string, error) { //nolint:unparam // as Cached wants it
 		loads++
 		return "Ada", nil
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -84,12 +85,12 @@ func newPostgres(t *testing.T) *server {
 		out, err := exec.CommandContext(t.Context(), "chown", "nobody", dir).CombinedOutput()
 		require.NoError(t, err, string(out))
 	}
-	run := append(as[:len(as):len(as)], initdb, "--auth=trust", "--username=test", "--no-sync", "--locale=C", "--encoding=UTF8", data)
+	run := slices.Concat(as, []string{initdb, "--auth=trust", "--username=test", "--no-sync", "--locale=C", "--encoding=UTF8", data})
 	out, err := exec.CommandContext(t.Context(), run[0], run[1:]...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	s := &server{sig: syscall.SIGQUIT, args: func(port string) []string {
-		return append(as[:len(as):len(as)], postgres, "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1",
-			"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections="+strconv.Itoa(maxClients))
+		return slices.Concat(as, []string{postgres, "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1",
+			"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=" + strconv.Itoa(maxClients)})
 	}, up: func(ctx context.Context, addr string) error {
 		conn, err := pgconn.Connect(ctx, postgresURL(addr))
 		if err != nil {

@@ -24,6 +24,7 @@ type Database struct {
 	Gate *weir.Gate
 }
 
+// NewDatabase puts a gate in front of the pool.
 func NewDatabase(pool *sql.DB) *Database {
 	pool.SetMaxOpenConns(MaxConns)
 	return &Database{pool, weir.New("database", weir.Config{
@@ -44,6 +45,7 @@ func Query[T any](ctx context.Context, d *Database, fn func(context.Context, *sq
 	return weir.Do(ctx, d.Gate, func(ctx context.Context) (T, error) { return fn(ctx, d.Pool) })
 }
 
+// UserName returns the name of a user, or sql.ErrNoRows.
 func (d *Database) UserName(ctx context.Context, id int) (string, error) {
 	return Query(ctx, d, func(ctx context.Context, pool *sql.DB) (name string, err error) {
 		err = pool.QueryRowContext(ctx, "SELECT name FROM users WHERE id = $1", id).Scan(&name)

@@ -14,7 +14,7 @@ type Tenants struct {
 	limits   *limiter.Group[string]
 }
 
-// planOf returns the index of a tenant's plan, or −1 for the free one. It is called for every call.
+// NewTenants returns Tenants. For each call, planOf returns the index of a plan, or −1 for free.
 func NewTenants(free limiter.Rate, plans []limiter.Tier, planOf func(tenant string) int) *Tenants {
 	return &Tenants{
 		breaker.NewGroup[string]("tenants", breaker.GroupConfig{}),

@@ -26,6 +26,8 @@ type Model struct {
 }
 
 //readme:tokens
+
+// Ask sends the prompt, unless a limit of its key or the gate refuses it.
 func (m *Model) Ask(ctx context.Context, p Prompt) (Completion, error) {
 	most := p.InputTokens + p.MaxOutputs
 	request := limiter.Reserve(m.Requests.Get(p.Key), 1)
