@@ -46,6 +46,7 @@ func TestDurationsAreExportedAsAnExponentialHistogram(t *testing.T) {
 		gate, exported := recipes.NewTimed("payments"), new(keeper)
 		provider, err := recipes.ExportMetrics(exported, gate)
 		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.Background())) })
 		for range 3 {
 			require.NoError(t, gate.Run(t.Context(), func(context.Context) error {
 				time.Sleep(100 * time.Millisecond)
@@ -61,6 +62,5 @@ func TestDurationsAreExportedAsAnExponentialHistogram(t *testing.T) {
 		require.EqualValues(t, 3, point.Count)
 		require.EqualValues(t, 3, point.Scale)
 		require.InDelta(t, 0.3, point.Sum, 0.3*0.091, "the middles of buckets that are 9.1 % wide")
-		require.NoError(t, provider.Shutdown(t.Context()))
 	})
 }

@@ -2,7 +2,6 @@ package recipes_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -92,7 +91,7 @@ func TestAClientWithAGatePerHostRefusesOnlyTheHostThatFails(t *testing.T) {
 			require.Error(t, get("http://a.example/"))
 			require.NoError(t, get("http://b.example/"))
 		}
-		require.True(t, errors.Is(get("http://a.example/"), weir.ErrRefused))
+		require.ErrorIs(t, get("http://a.example/"), weir.ErrRefused)
 	})
 }
 

@@ -70,7 +70,7 @@ func TestAnAlertReachesSlackAndAlertmanager(t *testing.T) {
 		go func() { ended <- recipes.WatchPayments(payments, to...).Run(ctx) }()
 		callFor(t, payments, func(context.Context) error { return weirtest.ErrDown }, time.Minute)
 		stop()
-		<-ended
+		_ = <-ended
 
 		messages := receivers.got["hooks.slack.example/services/x"]
 		require.Len(t, messages, 1)

@@ -13,10 +13,10 @@ import (
 	"github.com/weir-go/weir/dev/tests/recipes"
 )
 
-// A server takes one request at once, which lasts 10 ms, and gets twice as many as it can serve.
+// A server takes one request at once, which lasts 8 ms. Every 20 ms it gets four.
 func TestTheLeastImportantRequestsAreShedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := recipes.ShedByPriority(1)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(10 * time.Millisecond) }))
+		h := recipes.ShedByPriority(1)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(8 * time.Millisecond) }))
 		var mu sync.Mutex
 		served := map[string]int{}
 		var requests sync.WaitGroup
@@ -43,8 +43,8 @@ func TestTheLeastImportantRequestsAreShedFirst(t *testing.T) {
 		}
 		requests.Wait()
 		require.Greater(t, served["checkout"], rounds*95/100)
-		require.Greater(t, served["checkout"], served["items"])
-		require.Greater(t, served["items"], served["crawler"])
+		require.Greater(t, served["items"], rounds*90/100)
+		require.Less(t, served["crawler"], rounds)
 		require.Positive(t, served["crawler"])
 	})
 }
