@@ -35,7 +35,7 @@ import (
 // The comparison ignores the indentation of the first of these lines, and blank lines at both ends.
 
 func TestReadmeQuotesCompiledCode(t *testing.T) {
-	require.GreaterOrEqual(t, checkPage(t, "README.md"), 3, "README.md must have at least three Go blocks")
+	require.Positive(t, checkPage(t, "README.md"))
 }
 
 func TestReadmeSaysHowToGetEveryModule(t *testing.T) {
@@ -225,11 +225,11 @@ func TestEveryPackageHasAPackageExample(t *testing.T) {
 	}
 }
 
-// README.md lists ten common programs, each with a link to an example.
-func TestReadmeListsTenRunnablePrograms(t *testing.T) {
-	text, err := readFile("README.md")
+// docs/README.md lists ten common programs, each with a link to an example.
+func TestTenProgramsRun(t *testing.T) {
+	text, err := readFile("docs/README.md")
 	require.NoError(t, err)
-	listed := regexp.MustCompile(`(?m)^\| .+ \| \[(\w+)\.(Example\w*)\]\((\S+_test\.go)\) \|$`).FindAllStringSubmatch(text, -1)
+	listed := regexp.MustCompile(`(?m)^\| .+ \| \[(\w+)\.(Example\w*)\]\(\.\./(\S+_test\.go)\) \|$`).FindAllStringSubmatch(text, -1)
 	require.Len(t, listed, 10)
 	for _, row := range listed {
 		pkg, name, file := row[1], row[2], row[3]

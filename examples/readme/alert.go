@@ -8,15 +8,15 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-//readme:alert
+//readme:rule
 var paymentsFail = alert.Rule{
-	Name:     "payments fail",
-	Value:    alert.FailureRate(payments, 5*time.Minute), // refused calls count as failed
-	When:     alert.Above(0.05),
-	MinCalls: 20,
-	For:      30 * time.Second,
+	Name: "payments fail", Value: alert.FailureRate(payments, 5*time.Minute), // with refused calls
+	When: alert.Above(0.05), MinCalls: 20, For: 30 * time.Second,
 }
 
+//readme:end
+
+//readme:watch
 func watch(ctx context.Context, pager notify.Secret) *alert.Monitor {
 	hook := notify.NewWebhook(notify.Config{URL: pager})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{hook}}, paymentsFail)

@@ -98,7 +98,8 @@ func tryPostgresWithPgx(t *testing.T, s *server) {
 	require.EqualValues(t, 1, a.Gate.Totals().Failures, "a query that is too slow for the server is a failure")
 
 	requireFullPool(t, a)
-	t.Run("full", func(t *testing.T) { requireFullServer(t, s) }) // its cleanup closes the connections
+	// a test of its own, whose cleanup closes the connections
+	t.Run("full", func(t *testing.T) { requireFullServer(t, s) })
 	requireOutage(t, s, a.Gate, func() error {
 		_, err := a.Balance(ctx, 1)
 		return err
