@@ -42,6 +42,9 @@ type GuardConfig struct {
 // The ResponseWriter of the handler is an http.Flusher or http.Hijacker if the ResponseWriter of
 // the server is one, and works with [http.ResponseController]. It is always an http.Pusher and an
 // io.ReaderFrom. Guard panics if gate is nil.
+//
+// Put Guard around the router if the framework writes its errors after its middleware, as echo
+// does, or past an adapter, as gin does. Inside, all requests would look like successes.
 func Guard(gate func(*http.Request) *weir.Gate, c GuardConfig) func(http.Handler) http.Handler {
 	if gate == nil {
 		panic(errors.New("weirhttp: Guard needs a gate function"))
