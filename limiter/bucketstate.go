@@ -46,11 +46,12 @@ func newBucketState(r Rate, burst int) *bucketState {
 	return s
 }
 
-// take takes n tokens, and returns the position at which the bucket is full then. current is false
-// if the state has been replaced.
+// take takes n tokens, and returns the position at which the bucket is full then. If it takes none,
+// full is above 0 if the state may be of a later time than at. current is false if the state has
+// been replaced.
 func (s *bucketState) take(r *Result, at time.Duration, n int) (full int64, current bool) {
 	if uint(n)-1 >= s.counted {
-		return 0, s.predict(r, at, 0, n)
+		return 1, s.predict(r, at, 0, n)
 	}
 	at, now := s.position(at)
 	// After a failed CompareAndSwap, adding 0 reads the word and fetches its cache line for writing
@@ -64,7 +65,7 @@ func (s *bucketState) take(r *Result, at time.Duration, n int) (full int64, curr
 		if next > now+s.capacity {
 			s.describe(r, at, now, start)
 			r.RetryAfter = s.until(next-s.capacity, at)
-			return 0, true
+			return max(start-s.capacity-now, int64(s.since-at)), true
 		}
 		if s.full.CompareAndSwap(old, next) {
 			s.describe(r, at, now, next)

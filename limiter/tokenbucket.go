@@ -100,9 +100,8 @@ func (b *TokenBucket) Take(n int) (r Result) {
 	if b.queue.slow.Load() {
 		return b.takeSlow(at, n, clock.ReadTolerance)
 	}
-	b.acquireAt(&r, at, n)
-	if r.RetryAfter > clock.ReadTolerance && b.restart(at, clock.ReadTolerance) {
-		b.acquireAt(&r, at, n)
+	if full, current := b.state.Load().take(&r, at, n); !current || full > 0 && !r.OK {
+		b.takeAgain(&r, at, n, current, clock.ReadTolerance)
 	}
 	return r
 }
@@ -113,11 +112,22 @@ func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
 	if b.queue.slow.Load() {
 		return b.takeSlow(at, n, clock.GivenTolerance)
 	}
-	b.acquireAt(&r, at, n)
-	if r.RetryAfter > clock.GivenTolerance && b.restart(at, clock.GivenTolerance) {
-		b.acquireAt(&r, at, n)
+	if full, current := b.state.Load().take(&r, at, n); !current || full > 0 && !r.OK {
+		b.takeAgain(&r, at, n, current, clock.GivenTolerance)
 	}
 	return r
+}
+
+// takeAgain takes n tokens after a request that the state may have refused because it is ahead of the
+// time, or that did not find the current state.
+func (b *TokenBucket) takeAgain(r *Result, at time.Duration, n int, current bool, tolerance time.Duration) {
+	if !current {
+		b.acquireAt(r, at, n)
+	}
+	if !r.OK && b.restart(at, tolerance) {
+		*r = Result{}
+		b.acquireAt(r, at, n)
+	}
 }
 
 // takeSlow does the work of Take for a bucket that has waiters or keeps statistics.
