@@ -100,13 +100,15 @@ func ExampleReservation() {
 
 func ExampleLimiter_Get() {
 	link := exampleLink()
+	//readme:outbound
 	outbound := fleet.NewLimiter("outbound", fleet.Config{
 		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(200)}},
 		OnOutage: fleet.FailOpen,
 	})
 
-	// All processes together make 200 calls a second; each has a breaker of its own.
+	// All processes together make 200 calls per second; each has a breaker of its own.
 	payments := weir.Join("payments", weir.Parts{Breaker: breaker.New("payments", breaker.Config{}), Remote: outbound.Get("payments")})
+	//readme:end
 	err := payments.Run(context.Background(), func(context.Context) error { return nil })
 	fmt.Println(err)
 	// Output: <nil>

@@ -118,8 +118,8 @@ func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
 	return r
 }
 
-// takeAgain takes n tokens after a request that the state may have refused because it is ahead of the
-// time, or that did not find the current state.
+// takeAgain takes n tokens after a request that the state may have refused because it is ahead of
+// the time, or that did not find the current state.
 func (b *TokenBucket) takeAgain(r *Result, at time.Duration, n int, current bool, tolerance time.Duration) {
 	if !current {
 		b.acquireAt(r, at, n)
