@@ -16,7 +16,8 @@ import (
 func NewCache(addr string, gate *weir.Gate) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: addr, Limiter: weirredis.New(gate),
-		ReadTimeout: 200 * time.Millisecond, DialerRetries: 1,
+		DialTimeout: 200 * time.Millisecond, ReadTimeout: 200 * time.Millisecond,
+		DialerRetries: 1, MaxRetries: -1,
 	})
 }
 

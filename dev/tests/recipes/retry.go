@@ -36,10 +36,10 @@ func Retry[T any](ctx context.Context, gate *weir.Gate, fn func(context.Context)
 //readme:retry-http
 
 // NewRetryingClient returns a client that retries failed requests, and none that the gate refused.
-func NewRetryingClient(gate *weir.Gate, base http.RoundTripper) *retryablehttp.Client {
+func NewRetryingClient(gate func(*http.Request) *weir.Gate, base http.RoundTripper) *retryablehttp.Client {
 	client := retryablehttp.NewClient()
-	guarded := weirhttp.NewTransport(weirhttp.ForAll(gate), weirhttp.TransportConfig{Base: base})
-	client.HTTPClient.Transport = guarded
+	base = struct{ http.RoundTripper }{base} // hides CloseIdleConnections, which each error calls
+	client.HTTPClient.Transport = weirhttp.NewTransport(gate, weirhttp.TransportConfig{Base: base})
 	client.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		if errors.Is(err, weir.ErrRefused) {
 			return false, err

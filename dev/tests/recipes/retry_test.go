@@ -14,6 +14,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/dev/tests/recipes"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
 	"github.com/weir-go/weir/weirtest"
 )
 
@@ -126,7 +127,7 @@ func TestARetryingClientWaitsForTheServer(t *testing.T) {
 		for range 20 { // the gate draws how long it holds
 			var service weirtest.Service
 			service.Next(1, weirtest.Answer{Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"5"}}})
-			client := recipes.NewRetryingClient(weir.New("users", weir.Config{}), &service)
+			client := recipes.NewRetryingClient(weirhttp.ForAll(weir.New("users", weir.Config{})), &service)
 			client.Logger = nil
 			start := time.Now()
 			resp, err := client.Get("http://users")
@@ -143,7 +144,8 @@ func TestARetryingClientDoesNotRetryARefusal(t *testing.T) {
 		var service weirtest.Service
 		service.Always(weirtest.Answer{Err: weirtest.ErrDown})
 		gate := weir.New("users", weir.Config{Breaker: tenFailures})
-		client := recipes.NewRetryingClient(gate, &service)
+		base := &pooled{RoundTripper: &service}
+		client := recipes.NewRetryingClient(weirhttp.ForAll(gate), base)
 		client.Logger = nil
 		var err error
 		for range 10 {
@@ -162,5 +164,14 @@ func TestARetryingClientDoesNotRetryARefusal(t *testing.T) {
 		require.Zero(t, time.Since(start))
 		require.Greater(t, weir.RetryAfter(err), 59*time.Minute)
 		require.Equal(t, 10, service.Calls())
+		require.False(t, base.closed, "a refusal closes the connections to other hosts")
 	})
 }
+
+// pooled is a transport that keeps connections.
+type pooled struct {
+	http.RoundTripper
+	closed bool
+}
+
+func (p *pooled) CloseIdleConnections() { p.closed = true }
