@@ -14,12 +14,12 @@ import (
 // A link between pages names a file that exists and, after #, a heading of that page.
 
 func TestLinksOfPagesExist(t *testing.T) {
-	found := 0
+	found, pages := 0, linkedPages{read: readFile, anchors: map[string]map[string]bool{}}
 	for _, page := range append(docs(t), "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md") {
 		text, err := readFile(page)
 		require.NoError(t, err)
 		for _, link := range linksOf(text) {
-			require.NoError(t, checkLink(page, link, readFile))
+			require.NoError(t, pages.check(page, link))
 			found++
 		}
 	}
@@ -50,7 +50,7 @@ func TestTheLinkCheckFindsMistakes(t *testing.T) {
 		pages["README.md"] = "## Here\n\n[x](" + link + ") and `code[x](y)`\n\n```go\ngo f[T](x)\n```\n"
 		links := linksOf(pages["README.md"])
 		require.Equal(t, []string{link}, links)
-		err := checkLink("README.md", link, read)
+		err := linkedPages{read: read, anchors: map[string]map[string]bool{}}.check("README.md", link)
 		if want == "" {
 			require.NoError(t, err)
 			continue
@@ -75,7 +75,13 @@ func linksOf(text string) (links []string) {
 	return links
 }
 
-func checkLink(page, link string, read func(name string) (string, error)) error {
+// linkedPages reads pages, and keeps the anchors of each.
+type linkedPages struct {
+	read    func(name string) (string, error)
+	anchors map[string]map[string]bool
+}
+
+func (p linkedPages) check(page, link string) error {
 	file, anchor, _ := strings.Cut(link, "#")
 	name := page
 	if file != "" {
@@ -86,11 +92,14 @@ func checkLink(page, link string, read func(name string) (string, error)) error 
 			return nil
 		}
 	}
-	text, err := read(name)
-	if err != nil {
-		return fmt.Errorf("%s links to %s: %w", page, link, err)
+	if p.anchors[name] == nil {
+		text, err := p.read(name)
+		if err != nil {
+			return fmt.Errorf("%s links to %s: %w", page, link, err)
+		}
+		p.anchors[name] = anchorsOf(text)
 	}
-	if anchor != "" && !anchorsOf(text)[anchor] {
+	if anchor != "" && !p.anchors[name][anchor] {
 		return fmt.Errorf("%s links to %s: no such heading", page, link)
 	}
 	return nil
