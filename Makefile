@@ -71,7 +71,7 @@ check: ## Check format, vet and lint what changed, and run the quick tests; inst
 .PHONY: test test-short
 test: deps ## Test every module, those for users under the race detector
 	$(if $(RACE),,@echo '**** NO RACE DETECTOR: there is no C compiler ****' >&2)
-	@$(GOTEST) $(RACE) -shuffle=on -timeout=20m
+	@$(GOTEST) $(RACE) -shuffle=on -timeout=40m
 test-short:
 	@$(GOTEST) -short -timeout=5m
 
@@ -86,7 +86,7 @@ ci: ## All that has to hold before a change lands
 .PHONY: race
 race: deps
 	$(if $(RACE),,@echo 'there is no C compiler, so no race detector' >&2; exit 1)
-	@$(GOTEST) -race -shuffle=on -timeout=20m
+	@$(GOTEST) -race -shuffle=on -timeout=40m
 
 .PHONY: test-valkey
 test-valkey: ## Test the fleet on Valkey too, where it can be had; without the table of faults, which takes a minute
