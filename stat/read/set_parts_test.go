@@ -101,7 +101,7 @@ func TestFaultsOfPartsHarmNoOtherSource(t *testing.T) {
 		got, after := readAll(t, s)
 		step.want[slowCallsWhole], step.want[slowCallsC] = 1, 5
 		require.Equal(t, step.want, got, step.when)
-		maps.DeleteFunc(after, func(name string, value float64) bool {
+		maps.DeleteFunc(after, func(name string, _ float64) bool {
 			after[name] -= before[name]
 			return after[name] == 0
 		})
