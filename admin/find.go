@@ -67,13 +67,19 @@ func flatten(sources []stat.Source) []stat.Source {
 			add(s)
 			continue
 		}
-		for _, one := range set.Sources() {
+		for _, one := range sourcesOf(set) {
 			if !isSet(one) {
 				add(one)
 			}
 		}
 	}
 	return flat
+}
+
+// sourcesOf returns the current sources of a set, or none if it panics.
+func sourcesOf(set sourceSet) (sources []stat.Source) {
+	defer func() { logPanic("Sources", recover()) }()
+	return set.Sources()
 }
 
 // objectsOf returns the objects of a source that have names: none, one, or the policies of a

@@ -19,7 +19,12 @@ import (
 type changingSource struct{ sources *[]stat.Source }
 
 func (changingSource) Observe(func(*stat.Series, float64) bool) {}
-func (s changingSource) Sources() []stat.Source                 { return append(*s.sources, s) }
+func (s changingSource) Sources() []stat.Source {
+	if *s.sources == nil {
+		panic("no sources")
+	}
+	return append(*s.sources, s)
+}
 
 func TestSourcesOfASetMayChange(t *testing.T) {
 	before, after := weir.New("before", weir.Config{}), weir.New("after", weir.Config{})
@@ -38,6 +43,9 @@ func TestSourcesOfASetMayChange(t *testing.T) {
 	require.Equal(t, "after", got.Objects[0].Name)
 	k.sendAction("drain", "name=after", "")
 	require.Equal(t, breaker.ForcedOpen, after.Breaker().State())
+
+	sources = nil
+	require.Equal(t, "before", k.send("GET", "/objects", "").Objects[0].Name, "a set that panics hides no other source")
 }
 
 // The program stays ready during an override of a whole group, of a link, or of a gate that is not

@@ -35,10 +35,10 @@ type Config struct {
 	// ConsecutiveFailures is the number of consecutive failures at which the breaker opens, however
 	// far apart they are and whatever MinCalls is. Default 0: never.
 	ConsecutiveFailures int
-	// FailureRun is the number of failures in a run at which the breaker opens, however far apart
-	// they are and whatever MinCalls is, or Off for never. A success does not end a run, but undoes
-	// FailureRate / (1 − FailureRate) failures, which is one by default. A run must be longer by
-	// one failure for every six calls in the window. A run does not count slow calls. With Off,
+	// FailureRun is the number of failures in a run at which the breaker opens, plus one failure
+	// for every six calls in the window. It applies however far apart they are and whatever
+	// MinCalls is. Off means never. A success does not end a run, but undoes FailureRate / (1 −
+	// FailureRate) failures, which is one by default. A run does not count slow calls. With Off,
 	// rates are judged as calls end, whichever calls began before: see docs/breaker.md.
 	// Default 10 if FailureRate and MinCalls have their defaults, and otherwise FailureRate ×
 	// MinCalls, rounded up, or more if that is too short: when calls fail by chance at 40 % of

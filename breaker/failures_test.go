@@ -185,5 +185,5 @@ func TestOnlyFailuresThatCountAreKept(t *testing.T) {
 	require.False(t, late.Done(bg(), errors.New("late")))
 	b.OpenFor(time.Minute)
 	require.Empty(t, refusal(t, b).LastFailures, "it was opened by hand")
-	require.Equal(t, "opened", b.Explain())
+	require.Equal(t, "opened by OpenFor for 1m0s", b.Explain())
 }

@@ -130,7 +130,7 @@ func TestAnIncidentAfterAnOverrideSaysWhyTheBreakerOpened(t *testing.T) {
 			b.Force(s, "")
 			b.OpenFor(time.Minute)
 			b.Release()
-			require.Equal(t, "opened", reportOf(b).Cause)
+			require.Equal(t, "opened by OpenFor for 1m0s", reportOf(b).Cause)
 		})
 	}
 }

@@ -148,7 +148,7 @@ func TestAnIncidentOfABreakerThatIsOpenedKeepsItsCause(t *testing.T) {
 			_ = b.Run(t.Context(), func(context.Context) error { return context.Canceled })
 			r := reportOf(b)
 			require.Equal(t, began, r.Began)
-			require.Equal(t, "opened", r.Cause)
+			require.Equal(t, "opened by OpenFor for 5s", r.Cause)
 			makeFailingCall(b)
 			time.Sleep(5 * time.Second)
 		}

@@ -2,6 +2,7 @@ package breaker_test
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
@@ -66,7 +67,7 @@ func (m *modelBreaker) resume(t time.Duration, why string) {
 
 func (m *modelBreaker) openFor(t, d time.Duration) {
 	t = m.beginByHand(t)
-	m.setStay(modelStay{state: breaker.Open, since: t, until: modelAdd(t, max(d, 0)), wait: modelAdd(t, max(d, 0)) - t, reason: "opened"})
+	m.setStay(modelStay{state: breaker.Open, since: t, until: modelAdd(t, max(d, 0)), wait: modelAdd(t, max(d, 0)) - t, reason: fmt.Sprintf("opened by OpenFor for %v", max(d, 0))})
 }
 
 func (m *modelBreaker) reset(t time.Duration) {

@@ -210,7 +210,7 @@ func TestRefusalOfARecoveringBreaker(t *testing.T) {
 	require.Equal(t, breaker.Recovering, refusal.State)
 	require.Zero(t, refusal.Until)
 	require.InDelta(t, 1.5, refusal.RetryAfter().Seconds(), 0.5)
-	require.EqualError(t, err, `breaker "b" is recovering and refuses a share of the calls (opened)`)
+	require.EqualError(t, err, `breaker "b" is recovering and refuses a share of the calls (opened by OpenFor for 1s)`)
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = r.AllowAt(after(r.now)) }))
 }
 

@@ -408,8 +408,9 @@ func (b *Breaker) OpenFor(d time.Duration) { b.openForAt(time.Now(), d) }
 
 // openForAt is OpenFor at the time t.
 func (b *Breaker) openForAt(t time.Time, d time.Duration) {
+	d = max(d, 0)
 	b.changeUnderLock(t, func(b *Breaker, p *regime, at time.Duration) {
-		b.setStay(p, openStay(at, addClamped(at, max(d, 0))), "opened")
+		b.setStay(p, openStay(at, addClamped(at, d)), fmt.Sprintf("opened by OpenFor for %v", d))
 	})
 }
 

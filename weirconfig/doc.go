@@ -62,8 +62,8 @@
 //
 //   - A file with a fault, or with a change that needs a restart, is refused as a whole:
 //     docs/configuration.md has a table of such changes.
-//   - Unknown fields, keys that are there twice, and values out of bounds are refused, all at once,
-//     each with its line: see [Parse].
+//   - Unknown fields, keys that are there twice, values out of bounds, and names that metrics could
+//     not tell apart are refused, all at once, each with its line: see [Parse].
 //   - Anchors, aliases, merge keys and tags of YAML are refused, and so is a file of more than 1
 //     MB, with several documents, nested more than 16 deep, or with more than 50,000 lines, commas
 //     and colons together. Reading a file takes at most 64 MB of memory.

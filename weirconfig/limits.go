@@ -61,7 +61,6 @@ func (d *decoder) checkLimits(doc *document) {
 	for _, name := range slices.Sorted(maps.Keys(doc.Limits)) {
 		path, l := "limits."+quotedKey(name), doc.Limits[name]
 		d.addInvalid(path+".proxies", reflect.TypeFor[weirhttp.Proxies](), weirhttp.LimitConfig{Proxies: l.Proxies}.Validate(), "Proxies.")
-		seen := map[string]int{}
 		for i, p := range l.Policies {
 			at := fmt.Sprintf("%s.policies[%d]", path, i)
 			c := p.config()
@@ -71,10 +70,6 @@ func (d *decoder) checkLimits(doc *document) {
 			}
 			err := weirhttp.LimitConfig{Policies: []weirhttp.Policy{c}}.Validate()
 			d.addInvalid(at, reflect.TypeFor[policy](), err, fmt.Sprintf("policy %q: ", p.Name))
-			if first, twice := seen[p.Name]; twice && p.Name != "" {
-				d.fault(d.places[at+".name"].line, at, "name is that of policies[%d] too", first)
-			}
-			seen[p.Name] = i
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestFaultsOfGatesAndGroups(t *testing.T) {
 		`w.yaml:5: gates.payments.breaker: probes is off, must lie between 1 and 10000`,
 		`w.yaml:6: gates.payments.breaker: window is 800h0m0s, must lie between 1ms and 720h0m0s`,
 		`w.yaml:7: gates.payments: max_wait is -1s, must be at least 0`,
-		`w.yaml:10: groups: payments is the name of a gate too`,
+		`w.yaml:10: groups.payments: name is that of gates.payments in line 1 too: give it another name`,
 		`w.yaml:11: groups.payments: max_keys is off, must be at least 1`,
 		`w.yaml:12: groups.payments.gate.breaker: min_calls is -5, must be at least 1`,
 		`w.yaml:12: groups.payments.gate: max_concurrent is 2000000, must be between 1 and 1000000 (or 0 for no bound)`,

@@ -4,6 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/read"
+	"github.com/weir-go/weir/weirconfig"
 )
 
 func TestFaultsOfRules(t *testing.T) {
@@ -58,7 +62,7 @@ func TestFaultsOfLimits(t *testing.T) {
 		`w.yaml:6: limits.a.policies[1]: by is missing`,
 		`w.yaml:6: limits.a.policies[1]: has no limit, must have rate, or limit and window, or remote`,
 		`w.yaml:7: limits.a.policies[2]: rate is unlimited, must be finite`,
-		`w.yaml:7: limits.a.policies[2]: name is that of policies[1] too`,
+		`w.yaml:7: limits.a.policies[2]: name is that of limits.a.policies[1] in line 6 too: give it another name`,
 		`w.yaml:8: limits.a.policies[3]: window is 0s, must be between 1ms and 8784h0m0s`,
 	}, faults(t, `limits: {a: {
   cost: 1,
@@ -69,6 +73,34 @@ func TestFaultsOfLimits(t *testing.T) {
     {name: b, rate: unlimited, by: ip},
     {name: c, limit: 1, by: ip}]
 }}`))
+}
+
+// Metrics tell breakers and limiters apart by their names alone.
+func TestNamesAreUniqueAcrossLimitsGatesAndSinks(t *testing.T) {
+	for want, text := range map[string]string{
+		`w.yaml:6: limits.api.policies[0]: name is that of limits.web.policies[0] in line 4 too: give it another name`: `limits:
+  web:
+    policies:
+      - {name: minute, rate: 10/s, by: ip}
+  api:
+    policies: [{name: minute, rate: 9/s, by: ip}]`,
+		`w.yaml:2: limits.api.policies[0]: name is that of gates.minute in line 1 too: give it another name`: `gates: {minute: {rate: 1/s}}
+limits: {api: {policies: [{name: minute, rate: 9/s, by: ip}]}}`,
+		`w.yaml:2: limits.api.policies[0]: name is that of groups.minute in line 1 too: give it another name`: `groups: {minute: {gate: {max_concurrent: 1}}}
+limits: {api: {policies: [{name: minute, rate: 9/s, by: ip}]}}`,
+		`w.yaml:2: gates.slack: name is that of sinks.slack in line 1 too: give it another name`: `sinks: {slack: {kind: slack, url: "https://example.com"}}
+gates: {slack: {}}`,
+	} {
+		require.Equal(t, []string{want}, faults(t, text))
+	}
+	file, err := weirconfig.Parse("w.yaml", []byte(`gates: {minute: {}, day: {}}
+sinks: {minute: {kind: log}}
+limits: {day: {policies: [{name: minute, rate: 9/s, by: ip}]}}`))
+	require.NoError(t, err)
+	set, err := weirconfig.New(file, weirconfig.Config{})
+	require.NoError(t, err)
+	_, err = read.New(func(*stat.Series) int { return 0 }, set)
+	require.NoError(t, err, "these can be told apart")
 }
 
 func TestFaultsOfSinks(t *testing.T) {

@@ -90,9 +90,10 @@ func (s *Set) Limit(name string) *weirhttp.Limit { return get(s, "limits", &s.li
 // no rules if the file has none.
 func (s *Set) Monitor() *alert.Monitor { return s.monitor }
 
-// Sources returns everything that has metrics, for an exporter: gates, groups, limits, the sinks
-// that have a breaker, the monitor, and the set itself, which tells whether a file was refused.
-// After an update there can be more sources.
+// Sources returns everything that has metrics: gates, groups, limits, the sinks that have a
+// breaker, the monitor, and the set itself, which tells whether a file was refused. After an update
+// there can be more sources. Give exporters, package admin and the live page the set instead: they
+// call Sources whenever they read it.
 func (s *Set) Sources() []stat.Source {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

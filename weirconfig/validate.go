@@ -2,12 +2,16 @@ package weirconfig
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/limiter"
 )
 
 // validate finds the values that are out of bounds. The bounds are those of Config.Validate in each
@@ -18,13 +22,56 @@ func (d *decoder) validate(doc *document) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc.Groups)) {
 		d.check("groups."+quotedKey(name), reflect.ValueOf(doc.Groups[name]))
-		if _, twice := doc.Gates[name]; twice {
-			d.fault(d.places["groups."+quotedKey(name)].line, "groups", "%s is the name of a gate too", quotedKey(name))
-		}
 	}
 	d.checkLimits(doc)
 	d.checkSinks(doc)
 	d.checkRules(doc)
+	d.checkNames(doc)
+}
+
+// checkNames finds names that the metrics of two breakers or of two limiters would have.
+func (d *decoder) checkNames(doc *document) {
+	breakers, limiters := map[string]string{}, map[string]string{} // paths by name
+	gate := func(path, name string, c weir.Config) {
+		d.claimName(breakers, path, name)
+		if c.Rate != (limiter.Rate{}) || c.MaxConcurrent > 0 || c.Adaptive {
+			d.claimName(limiters, path, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Gates)) {
+		gate("gates."+quotedKey(name), name, doc.Gates[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Groups)) {
+		gate("groups."+quotedKey(name), name, doc.Groups[name].Gate)
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Sinks)) {
+		if doc.Sinks[name].Kind != logSink {
+			d.claimName(breakers, "sinks."+quotedKey(name), name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Limits)) {
+		for i, p := range doc.Limits[name].Policies {
+			if p.Name != "" {
+				d.claimName(limiters, fmt.Sprintf("limits.%s.policies[%d]", quotedKey(name), i), p.Name)
+			}
+		}
+	}
+}
+
+// claimName adds a fault to the later of two objects with the same name.
+func (d *decoder) claimName(owners map[string]string, path, name string) {
+	first, taken := owners[name]
+	if !taken {
+		owners[name] = path
+		return
+	}
+	line := func(path string) int { return cmp.Or(d.places[join(path, "name")].line, d.places[path].line) }
+	if line(path) < line(first) {
+		first, path = path, first
+	}
+	if !d.hasFaultOf(path, "name") {
+		d.fault(line(path), path, "name is that of %s in line %d too: give it another name", first, line(first))
+	}
 }
 
 // validator is a Config.

@@ -31,7 +31,7 @@ const (
 //   - Remote is a limit outside this process, such as one of package fleet.
 type Policy struct {
 	// Name is the name in headers, problems and metrics: 1 to 64 printable ASCII characters without
-	// " and \. Required.
+	// " and \, and unique among the policies of all limits, gates and limiters. Required.
 	Name string
 
 	// Rate is the rate at which a quota is refilled. It must be finite.

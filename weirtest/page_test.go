@@ -241,3 +241,24 @@ func TestAClientMaySendTwoRequestsPerMinute(t *testing.T) {
 }
 
 //readme:end
+
+// docs/testing.md has these numbers of failures. Each is the least f ≥ 10 + ⌊(successes + f) / 6⌋.
+func TestFailuresThatOpenADefaultBreaker(t *testing.T) {
+	for successes, want := range map[int]int{0: 11, 20: 15, 100: 31, 600: 131} {
+		synctest.Test(t, func(t *testing.T) {
+			var service weirtest.Service
+			b := breaker.New("prices", breaker.Config{})
+			for range successes {
+				_ = b.Run(t.Context(), service.Call)
+			}
+			service.Always(weirtest.Answer{Err: weirtest.ErrDown})
+			failures := 0
+			for ; b.State() == breaker.Closed; failures++ {
+				_ = b.Run(t.Context(), service.Call)
+			}
+			if failures != want {
+				t.Errorf("after %d successes the breaker opened at failure %d, want %d", successes, failures, want)
+			}
+		})
+	}
+}

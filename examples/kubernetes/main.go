@@ -66,12 +66,14 @@ func run(ctx context.Context, o options) error {
 	go set.Watch(ctx)
 	go set.Monitor().Run(ctx)
 
-	health, err := admin.NewHealth(admin.HealthConfig{DrainDelay: o.drain}, set.Sources()...)
+	health, err := admin.NewHealth(admin.HealthConfig{DrainDelay: o.drain}, set)
 	if err != nil {
 		return err
 	}
+	//readme:metrics
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(prom.NewCollector(set.Sources()...))
+	registry.MustRegister(prom.NewCollector(set))
+	//readme:end
 	internal := http.NewServeMux()
 	internal.Handle("/health/", http.StripPrefix("/health", health))
 	internal.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/weir-go/weir/admin"
@@ -26,7 +25,7 @@ type web struct {
 // newWeb listens at addr. It serves the live page of the set at /debug/weir/, and the admin API at
 // /admin/weir/ if there is a token.
 func newWeb(ctx context.Context, addr, token string, set *weirconfig.Set) (*web, error) {
-	page, err := dashboard.New(dashboard.Config{Title: "storefront"}, set.Sources()...)
+	page, err := dashboard.New(dashboard.Config{Title: "storefront"}, set)
 	if err != nil {
 		return nil, err
 	}
@@ -57,18 +56,18 @@ func newWeb(ctx context.Context, addr, token string, set *weirconfig.Set) (*web,
 
 // newAdmin returns the admin API of the set, for requests that have the token.
 func newAdmin(token string, set *weirconfig.Set) (http.Handler, error) {
-	want := sha256.Sum256([]byte(token))
-	return admin.New(admin.Config{
-		Authorize: func(r *http.Request, _ admin.Action) (string, error) {
-			given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-			got := sha256.Sum256([]byte(given))
-			if subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
-				return "", errors.New("wrong token")
-			}
-			return "operator", nil
-		},
-		Logger: slog.New(slog.DiscardHandler), // the terminal shows the shops
-	}, set)
+	//readme:authorize
+	want := sha256.Sum256([]byte("Bearer " + token))
+	authorize := func(r *http.Request, _ admin.Action) (user string, err error) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
+			return "", errors.New("wrong token")
+		}
+		return "operator", nil
+	}
+	//readme:end
+	// the terminal shows the shops
+	return admin.New(admin.Config{Authorize: authorize, Logger: slog.New(slog.DiscardHandler)}, set)
 }
 
 func (w *web) pageURL() string { return "http://" + w.addr + "/debug/weir/" }

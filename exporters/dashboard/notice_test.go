@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -45,4 +46,32 @@ func TestNoticesAreBounded(t *testing.T) {
 	notices := getSnapshot(t, newDefaultPage(sources...)).Faults.Notices
 	require.Len(t, notices, 8)
 	require.Equal(t, "x"+strings.Repeat("ü", 999)+"…", notices[0])
+}
+
+// changingSource is a source that consists of others, as a weirconfig.Set does.
+type changingSource struct {
+	noticeSource
+	sources []stat.Source
+}
+
+func (s *changingSource) Sources() []stat.Source { return append(s.sources, s) }
+
+func TestSourcesOfASetAreShownWithTheirDetails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := &changingSource{noticeSource{"refused"}, []stat.Source{breaker.New("payments", breaker.Config{})}}
+		page := newDefaultPage(set)
+		got := getSnapshot(t, page)
+		require.Equal(t, []string{"refused"}, got.Faults.Notices, "once, although the set is one of its sources")
+		require.Len(t, got.Rows, 1)
+		search := breaker.New("search", breaker.Config{})
+		search.Force(breaker.ForcedOpen, "maintenance")
+		set.sources = []stat.Source{search}
+		time.Sleep(time.Second)
+		got = getSnapshot(t, page)
+		require.Len(t, got.Rows, 1)
+		require.Contains(t, readDetail(t, page, got.row(t, "search").ID).Why, "maintenance")
+		page.Remove(set)
+		time.Sleep(time.Second)
+		require.Empty(t, getSnapshot(t, page).Rows)
+	})
 }

@@ -38,7 +38,9 @@ type Page struct {
 // name. Use [Page.Add] for sources that are created later.
 //
 // A source that is given twice, or is part of another source as a breaker is part of its gate, is
-// shown once. A breaker and a limiter with the same name share a row.
+// shown once. Of a source with a method Sources, such as a weirconfig.Set, the page shows the
+// sources that the method returns at each sample. A breaker and a limiter with the same name share
+// a row.
 func New(c Config, sources ...stat.Source) (*Page, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

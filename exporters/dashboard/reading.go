@@ -74,6 +74,14 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
+// Sources returns the sources that the source consists of, if it consists of others.
+func (r extraReader) Sources() []stat.Source {
+	if whole, ok := r.source.(interface{ Sources() []stat.Source }); ok {
+		return r.extras.wrapSources(whole.Sources())
+	}
+	return nil
+}
+
 // sourceMetrics says which entries the metrics of a source have. A gate's entry has the name of its
 // breaker, which may differ from the gate's. A window has no entry with extras.
 type sourceMetrics struct {

@@ -317,6 +317,14 @@ func (n *wrappedSource) Histograms(yield func(*stat.Series, stat.Histogram) bool
 	}
 }
 
+// Sources returns the sources that the source consists of, if it consists of others.
+func (n *wrappedSource) Sources() []stat.Source {
+	if whole, ok := n.Source.(interface{ Sources() []stat.Source }); ok {
+		return whole.Sources()
+	}
+	return nil
+}
+
 // comparableSource returns the source, or a wrapper if its type cannot be compared with ==.
 func comparableSource(s stat.Source) stat.Source {
 	if s == nil {

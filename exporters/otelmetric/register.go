@@ -23,7 +23,8 @@ type Registration struct {
 // Register fails if [read.New] fails with the sources, if another source of the same provider
 // yields a different series with the same name and attributes, or if the provider refuses an
 // instrument. A source that is given twice, in one call or in several, or is part of another source
-// as a breaker is part of its gate, is exported once.
+// as a breaker is part of its gate, is exported once. Of a source with a method Sources, such as a
+// weirconfig.Set, each collection exports the sources that the method returns then: see [read.Set].
 //
 // Register is safe for concurrent use, and may be called before the global provider is set.
 // Providers are distinguished by their addresses: sources registered with the global provider

@@ -281,3 +281,20 @@ func TestReusedNameStartsAtItsOwnTotal(t *testing.T) {
 	require.NoError(t, registration.Add(newFakeSource(slowCallsPoint("a", 5))))
 	require.Equal(t, map[string]float64{seriesA: 5}, collect(t, r))
 }
+
+// wholeSource is a source that consists of others and cannot be compared.
+type wholeSource []stat.Source
+
+func (wholeSource) Observe(func(*stat.Series, float64) bool) {}
+func (w wholeSource) Sources() []stat.Source                 { return w }
+
+func TestSourcesOfASourceAreExported(t *testing.T) {
+	r := sdk.NewManualReader()
+	a := newFakeSource(slowCallsPoint("a", 1))
+	whole := wholeSource{a}
+	_, err := otelmetric.Register(sdk.NewMeterProvider(sdk.WithReader(r)), whole)
+	require.NoError(t, err)
+	require.Equal(t, map[string]float64{seriesA: 1}, collect(t, r))
+	whole[0] = newFakeSource(slowCallsPoint("b", 2))
+	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r))
+}

@@ -33,6 +33,8 @@ var _ prometheus.Collector = (*Collector)(nil)
 // Registering the collector fails if [read.New] fails with the sources, or if two of their
 // instruments, or two attributes of one instrument, have the same name in Prometheus. A source that
 // is given twice, or is part of another source as a breaker is part of its gate, is exported once.
+// Of a source with a method Sources, such as a weirconfig.Set, each scrape exports the sources that
+// the method returns then: see [read.Set].
 //
 // A registry accepts only one such collector. Use [Collector.Add] for further sources. If one
 // [prometheus.Gatherers] has several registries with collectors, give each of them a label with

@@ -44,6 +44,13 @@ underscores for dots.
 A counter only grows. An up-down counter grows and shrinks, and can be summed over sources. A gauge
 is a value of the moment and cannot be summed. A distribution is a histogram with exponential
 buckets.
+
+[exporters/prom/mixin](../exporters/prom/mixin) has a Grafana dashboard and alert rules. This query
+shows which breakers are open now:
+
+~~~promql
+weir_breaker_state{weir_breaker_state=~"open|forced_open"} == 1
+~~~
 `
 
 var pageSections = []struct{ prefix, title string }{
@@ -60,7 +67,7 @@ var pageSections = []struct{ prefix, title string }{
 
 func metricsPage(instruments []*stat.Instrument) string {
 	var b strings.Builder
-	b.WriteString(pageBeginning)
+	b.WriteString(strings.ReplaceAll(pageBeginning, "~~~", "```"))
 	for _, s := range pageSections {
 		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | unit | attributes | description |\n|---|---|---|---|---|\n", s.title)
 		for _, i := range instruments {

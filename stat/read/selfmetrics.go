@@ -62,14 +62,34 @@ func (m *selfMetrics) count(list []newSeries) {
 	}
 }
 
-// observeSafely reads a source and recovers its panic, since a faulty source must not hide the
-// others. It logs the first panic only: a source that panics does so at every reading.
-func observeSafely[V any](m *selfMetrics, s stat.Source, observe func(stat.Source, func(*stat.Series, V) bool), yield func(*stat.Series, V) bool) {
-	defer func() {
-		if value := recover(); value != nil && m.panics.Add(1) == 1 {
-			slog.Error("weir: a source panicked while it was read", "source", fmt.Sprintf("%T", s),
-				"panic", value, "stack", string(debug.Stack()))
+// partsOf returns the sources that a source consists of now, without itself, or nil if it is not
+// made of others.
+func (m *selfMetrics) partsOf(s stat.Source) (parts []stat.Source) {
+	whole, ok := s.(interface{ Sources() []stat.Source })
+	if !ok {
+		return nil
+	}
+	defer m.recoverPanic(s)
+	for _, part := range whole.Sources() {
+		if part != nil && !(canBeFound(part) && part == s) {
+			parts = append(parts, part)
 		}
-	}()
+	}
+	return parts
+}
+
+// observeSafely reads a source and recovers its panic, since a faulty source must not hide the
+// others.
+func observeSafely[V any](m *selfMetrics, s stat.Source, observe func(stat.Source, func(*stat.Series, V) bool), yield func(*stat.Series, V) bool) {
+	defer m.recoverPanic(s)
 	observe(s, yield)
+}
+
+// recoverPanic recovers and counts a panic of a source. It logs the first one only: a source that
+// panics does so at every reading.
+func (m *selfMetrics) recoverPanic(s stat.Source) {
+	if value := recover(); value != nil && m.panics.Add(1) == 1 {
+		slog.Error("weir: a source panicked while it was read", "source", fmt.Sprintf("%T", s),
+			"panic", value, "stack", string(debug.Stack()))
+	}
 }

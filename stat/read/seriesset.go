@@ -73,6 +73,9 @@ func (h *seriesSet[T, V]) collect(list []*member) (shown []newSeries) {
 	})
 	for _, from = range list {
 		observeSafely(h.metrics, from.source, h.observe, yield)
+		for _, s := range h.metrics.partsOf(from.source) {
+			observeSafely(h.metrics, s, h.observe, yield)
+		}
 	}
 	return shown
 }
@@ -188,9 +191,15 @@ func (h *seriesSet[T, V]) dropInvalid(yield func(*stat.Series, V) bool) func(*st
 
 func (h *seriesSet[T, V]) readMembers(r *reading[T, V], list []*member) {
 	for _, m := range list {
-		if !m.removed.Load() && !r.stopped {
-			r.from = m
-			observeSafely(h.metrics, m.source, h.observe, r.yieldSeries)
+		if m.removed.Load() || r.stopped {
+			continue
+		}
+		r.from = m
+		observeSafely(h.metrics, m.source, h.observe, r.yieldSeries)
+		for _, s := range h.metrics.partsOf(m.source) {
+			if !r.stopped {
+				observeSafely(h.metrics, s, h.observe, r.yieldSeries)
+			}
 		}
 	}
 }

@@ -14,6 +14,11 @@ import (
 // Make a set with [New]. It is safe for concurrent use. Readings never wait for each other, nor for
 // sources that are added or removed.
 //
+// A source with a method Sources() []stat.Source, such as a weirconfig.Set, stands for itself and
+// for the sources that the method returns. Each reading calls the method, so sources that it
+// returns later are read too, and their faults are counted. Methods Sources of these sources are
+// not called.
+//
 // A reading leaves out
 //
 //   - the rest of a source that panics,

@@ -80,27 +80,47 @@ func TestDeltaExportsWhatCameSinceTheLastCollection(t *testing.T) {
 	})
 }
 
-// A source that a collection has lacked does not give its whole life twice.
+// A source that a collection has lacked does not give its whole life twice, whether it was removed
+// or the set that it belongs to had it no longer.
 func TestADeltaGoesOnAfterARemoval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := &histogramSource{memberHistogram("a", time.Now(), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{4}, Sum: 4})}
-		p, err := producer.New(producer.Config{Delta: true}, source)
-		require.NoError(t, err)
-		r := sdk.NewManualReader(sdk.WithProducer(p))
-		sdk.NewMeterProvider(sdk.WithReader(r))
-		exported := time.Now()
-		require.Equal(t, uint64(4), dataPoints(t, r, metricdata.DeltaTemporality)[0].Count)
-		p.Remove(source)
-		time.Sleep(time.Minute)
-		require.Empty(t, dataPoints(t, r, metricdata.DeltaTemporality))
-		(*source)[0].histogram = stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{6}, Sum: 6}
-		time.Sleep(time.Minute)
-		require.NoError(t, p.Add(source))
-		got := dataPoints(t, r, metricdata.DeltaTemporality)
-		require.Equal(t, uint64(2), got[0].Count)
-		require.True(t, got[0].StartTime.Equal(exported))
-	})
+	for _, way := range []string{"Remove", "a set"} {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := &histogramSource{memberHistogram("a", time.Now(), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{4}, Sum: 4})}
+				set := &changingSource{sources: []stat.Source{source}}
+				given := stat.Source(source)
+				if way == "a set" {
+					given = set
+				}
+				p, err := producer.New(producer.Config{Delta: true}, given)
+				require.NoError(t, err)
+				r := sdk.NewManualReader(sdk.WithProducer(p))
+				sdk.NewMeterProvider(sdk.WithReader(r))
+				exported := time.Now()
+				require.Equal(t, uint64(4), dataPoints(t, r, metricdata.DeltaTemporality)[0].Count)
+				if set.sources = nil; given != set {
+					p.Remove(source)
+				}
+				time.Sleep(time.Minute)
+				require.Empty(t, dataPoints(t, r, metricdata.DeltaTemporality))
+				(*source)[0].histogram = stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{6}, Sum: 6}
+				time.Sleep(time.Minute)
+				if set.sources = []stat.Source{source}; given != set {
+					require.NoError(t, p.Add(source))
+				}
+				got := dataPoints(t, r, metricdata.DeltaTemporality)
+				require.Equal(t, uint64(2), got[0].Count)
+				require.True(t, got[0].StartTime.Equal(exported))
+			})
+		})
+	}
 }
+
+// changingSource is a source that consists of others, as a weirconfig.Set does.
+type changingSource struct{ sources []stat.Source }
+
+func (*changingSource) Observe(func(*stat.Series, float64) bool) {}
+func (s *changingSource) Sources() []stat.Source                 { return s.sources }
 
 func TestPointsWithoutAnAttributeAreSummed(t *testing.T) {
 	created := time.Unix(1000, 0)

@@ -43,7 +43,9 @@ var _ sdk.Producer = (*Producer)(nil)
 
 // New returns a producer of the sources. It reads each source once to learn its instruments. It
 // fails if [read.New] fails with the sources. A source that is given twice, or is part of another
-// source, is exported once. Sources without distributions may be given too.
+// source, is exported once. Of a source with a method Sources, such as a weirconfig.Set, each
+// collection exports the sources that the method returns then: see [read.Set]. Sources without
+// distributions may be given too.
 func New(c Config, sources ...stat.Source) (*Producer, error) {
 	set, err := read.New(func(s *stat.Series) series { return newSeries(s, c.Attributes) }, sources...)
 	if err != nil {
