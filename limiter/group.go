@@ -205,9 +205,10 @@ type GroupConfig[K comparable] struct {
 	// Tiers are the limits of keys that do not have the limits above. Default no tiers.
 	Tiers []Tier
 	// TierOf returns the index in Tiers of the tier of a key. A negative index means the limits
-	// above, and a too large index means the last tier. TierOf is called once per decision and must
-	// be fast. A key whose tier changes is a new key in the new tier. Required with Tiers, and not
-	// allowed without.
+	// above, and a too large index means the last tier. TierOf is called once per decision. It must
+	// be fast and safe for concurrent use. A key whose tier changes is a new key in the new tier.
+	// Its bucket in the old tier stays until it is full, so a key that changes back finds it again.
+	// Required with Tiers, and not allowed without.
 	TierOf func(key K) int
 	// Name appears in errors and metrics. A group with a name keeps statistics, summed over all
 	// keys, and is a [stat.Source]. No key becomes a label of a metric. Default no name and no

@@ -36,10 +36,11 @@ type Joint struct {
 	waiting int // calls of Wait; while there is one, the members send to queue.changed
 }
 
-// NewJoint combines limiters that must all allow a request. Without limiters every request is
-// allowed. The name appears in errors and metrics. If it is not empty, the Joint keeps statistics
-// and is a [stat.Source]. For shadow mode, set Shadow of the limiters. NewJoint panics if a limiter
-// is nil.
+// NewJoint combines limiters that must all allow a request. A request takes the same number of
+// tokens from each. If the numbers differ, such as one request and 500 tokens of a language model,
+// call [Reserve] for each limiter instead. Without limiters every request is allowed. The name
+// appears in errors and metrics. If it is not empty, the Joint keeps statistics and is a
+// [stat.Source]. For shadow mode, set Shadow of the limiters. NewJoint panics if a limiter is nil.
 func NewJoint(name string, limiters ...Limiter) *Joint {
 	j := &Joint{}
 	for i, l := range limiters {

@@ -135,7 +135,7 @@ func waitAtMost(ctx context.Context, maxWait time.Duration, wait func(ctx contex
 }
 
 // Refund gives back n of the tokens, or all that are left if there are fewer. It does nothing if n
-// is below 1.
+// is below 1, or if the reservation was refused.
 //
 // It gives back no token that has come back by itself: never more requests are allowed than the
 // limit allows, however late Refund is called. A window gets back the tokens that it still counts.

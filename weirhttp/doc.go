@@ -55,7 +55,7 @@
 // several, and any func(*http.Request) string is one. Key functions are arguments of [Per], and the
 // By of a [Policy].
 //
-// docs/weirhttp.md shows what ByRoute needs with chi, echo and gin.
+// docs/recipes.md shows the middleware in routers, and what ByRoute needs with chi, echo and gin.
 //
 // # Guarantees
 //

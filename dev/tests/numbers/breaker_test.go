@@ -146,3 +146,51 @@ func TestFailuresInARowByChance(t *testing.T) {
 	require.InDelta(t, 0.027, day*atLeast(5, 5, 0.05), 0.0005)
 	require.InDelta(t, 0.86, day*atLeast(5, 5, 0.10), 0.005)
 }
+
+// TestABreakerForTwoCallsPerMinute makes two calls per minute to a service that is down for about
+// an hour, and then back.
+func TestABreakerForTwoCallsPerMinute(t *testing.T) {
+	for name, c := range map[string]struct {
+		config  breaker.Config
+		opens   int // failures until it opens
+		reached int // calls of an hour that the service gets
+		back    int // calls until one succeeds, at most
+	}{
+		"default": {breaker.Config{}, 10, 10 + 110/8 + 1, 8},
+		"set":     {breaker.Config{ConsecutiveFailures: 4, Cooldown: 2 * time.Minute, Probes: 1, Recovery: breaker.Off}, 4, 4 + 116/4, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			longest := 0
+			for outage := 120; outage < 128; outage++ {
+				synctest.Test(t, func(t *testing.T) {
+					b := breaker.New("b", c.config)
+					call := func(o breaker.Outcome) bool {
+						permit, err := b.Allow()
+						if err == nil {
+							permit.Record(t.Context(), nil, o)
+						}
+						time.Sleep(30 * time.Second)
+						return err == nil
+					}
+					opens, reached := 1, 0
+					for n := range outage {
+						if call(breaker.Failure) && n < 120 {
+							reached++
+						}
+						if !b.Tripped() {
+							opens++
+						}
+					}
+					require.Equal(t, c.opens, opens)
+					require.Equal(t, c.reached, reached)
+					back := 1
+					for !call(breaker.Success) {
+						back++
+					}
+					longest = max(longest, back)
+				})
+			}
+			require.Equal(t, c.back, longest)
+		})
+	}
+}

@@ -7,18 +7,23 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/dev/tests/recipes"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirgrpc"
 	"github.com/weir-go/weir/weirtest"
 	"github.com/weir-go/weir/window"
 )
@@ -28,9 +33,10 @@ const method = "/shop.Stock/Get"
 type dialer func(target string, gate *weir.Gate, options ...grpc.DialOption) (*grpc.ClientConn, error)
 
 // connectGRPC serves every method with the handler in memory, and dials it until the test ends.
-func connectGRPC(t *testing.T, gate *weir.Gate, dial dialer, handler func(grpc.ServerStream) error) *grpc.ClientConn {
+func connectGRPC(t *testing.T, gate *weir.Gate, dial dialer, handler func(grpc.ServerStream) error, rules ...weirgrpc.Rule) *grpc.ClientConn {
 	listener := bufconn.Listen(1 << 16)
-	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+	guard := weirgrpc.NewServer(weirgrpc.ServerConfig{}, rules...)
+	server := grpc.NewServer(grpc.StreamInterceptor(guard.Stream), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		if err := stream.RecvMsg(new(emptypb.Empty)); err != nil {
 			return err
 		}
@@ -92,7 +98,7 @@ func TestAnOpenGateRetriesNothing(t *testing.T) {
 				gate := weir.New("stock", weir.Config{})
 				handler, attempts := failing(0)
 				conn := connectGRPC(t, gate, dial, handler)
-				gate.Breaker().Force(breaker.ForcedOpen, "test")
+				gate.Breaker().OpenFor(time.Minute)
 				weirtest.WantRefused(t, invoke(t, conn), breaker.ErrOpen)
 				require.Zero(t, attempts.Load())
 				require.EqualValues(t, 1, gate.Totals().Refused)
@@ -134,5 +140,59 @@ func TestAGRPCStreamIsCountedAtItsFirstMessage(t *testing.T) {
 		permit, err := gate.Allow(ctx)
 		require.NoError(t, err, "the stream occupies no slot after its first message")
 		permit.Record(ctx, nil, breaker.Ignored)
+	})
+}
+
+func TestAnInterceptorWaitsAsTheServerAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, attempts := weir.New("stock", weir.Config{}), 0
+		conn := connectGRPC(t, gate, recipes.DialOutside, func(stream grpc.ServerStream) error {
+			if attempts++; attempts > 1 {
+				return stream.SendMsg(new(emptypb.Empty))
+			}
+			answer, err := status.New(codes.Unavailable, "starting").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(500 * time.Millisecond)})
+			require.NoError(t, err)
+			return answer.Err()
+		})
+		began := time.Now()
+		require.NoError(t, invoke(t, conn))
+		require.Equal(t, 2, attempts, "the gate has refused the second of three attempts")
+		require.GreaterOrEqual(t, time.Since(began), 500*time.Millisecond)
+		require.Less(t, time.Since(began), 800*time.Millisecond)
+	})
+}
+
+func TestAnInterceptorRetriesOnlyAnUnavailableServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for code, want := range map[codes.Code]int{codes.Unavailable: 3, codes.InvalidArgument: 1, codes.DeadlineExceeded: 1} {
+			attempts, began := 0, time.Now()
+			conn := connectGRPC(t, weir.New("stock", weir.Config{}), recipes.DialOutside, func(grpc.ServerStream) error {
+				attempts++
+				return status.Error(code, "no")
+			})
+			require.Equal(t, code, status.Code(invoke(t, conn)))
+			require.Equal(t, want, attempts, code)
+			require.Equal(t, want > 1, time.Since(began) > 0, "a retry waits")
+		}
+	})
+}
+
+func TestTheGateOfAClientHoldsForARefusalOfTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, served := weir.New("stock", weir.Config{}), 0
+		limit := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "server", Rate: limiter.PerMinute(6), Burst: 1})
+		conn := connectGRPC(t, gate, recipes.DialRetrying, func(stream grpc.ServerStream) error {
+			served++
+			return stream.SendMsg(new(emptypb.Empty))
+		}, weirgrpc.Limit(limit))
+		require.NoError(t, invoke(t, conn))
+		require.Equal(t, codes.ResourceExhausted, status.Code(invoke(t, conn)))
+		require.EqualValues(t, 1, limit.Stats().Refused)
+		time.Sleep(9 * time.Second)
+		weirtest.WantRefused(t, invoke(t, conn), limiter.ErrLimited)
+		require.EqualValues(t, 1, limit.Stats().Refused, "the refused call was not sent")
+		time.Sleep(3 * time.Second)
+		require.NoError(t, invoke(t, conn))
+		require.Equal(t, 2, served)
 	})
 }

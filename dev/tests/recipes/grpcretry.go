@@ -3,8 +3,12 @@ package recipes
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/weirgrpc"
@@ -43,15 +47,24 @@ func DialOutside(target string, gate *weir.Gate, options ...grpc.DialOption) (*g
 }
 
 //readme:interceptor
+
+// retryTwice retries while the server is unavailable, or the gate refuses for at most a second.
 func retryTwice(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	var err error
-	for range 3 {
-		err = invoker(ctx, method, req, reply, cc, opts...)
-		if err == nil || errors.Is(err, weir.ErrRefused) {
-			return err // a refused attempt would be refused again at once
+	for attempt := 0; ; attempt++ {
+		err := invoker(ctx, method, req, reply, cc, opts...)
+		refused, wait := errors.Is(err, weir.ErrRefused), rand.N(100*time.Millisecond<<attempt)
+		if refused {
+			wait = weir.RetryAfter(err) // at least as long as the server has asked
+		}
+		if !refused && status.Code(err) != codes.Unavailable || attempt == 2 || wait > time.Second {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
 		}
 	}
-	return err
 }
 
 //readme:end

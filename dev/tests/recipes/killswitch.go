@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/admin"
@@ -17,6 +18,16 @@ func SetEnabled(gate *weir.Gate, enabled bool) {
 	} else {
 		gate.Breaker().Force(breaker.ForcedOpen, "recommendations are switched off")
 	}
+}
+
+//readme:end
+
+//readme:switchfor
+
+// SwitchOffFor stops the calls of a gate for d. Stop the timer if they are to stay off.
+func SwitchOffFor(gate *weir.Gate, d time.Duration) *time.Timer {
+	SetEnabled(gate, false)
+	return time.AfterFunc(d, func() { SetEnabled(gate, true) })
 }
 
 //readme:end

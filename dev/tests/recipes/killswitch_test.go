@@ -41,6 +41,26 @@ func TestAGateThatIsSwitchedOffRefusesAllCalls(t *testing.T) {
 	})
 }
 
+func TestAGateIsSwitchedOffForATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, opened := weir.New("recommendations", weir.Config{}), weir.New("opened", weir.Config{})
+		var service weirtest.Service
+		recipes.SwitchOffFor(gate, 10*time.Minute)
+		opened.Breaker().OpenFor(10 * time.Minute)
+		time.Sleep(10*time.Minute - time.Second)
+		weirtest.WantRefused(t, gate.Run(t.Context(), service.Call), breaker.ErrOpen)
+		weirtest.WantRefused(t, opened.Run(t.Context(), service.Call), breaker.ErrOpen)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for range 100 {
+			require.NoError(t, gate.Run(t.Context(), service.Call))
+			_ = opened.Run(t.Context(), service.Call)
+		}
+		require.Equal(t, breaker.Recovering, opened.Breaker().State())
+		require.Positive(t, opened.Totals().Refused-1, "the breaker recovers")
+	})
+}
+
 // A reload of the configuration leaves an override that was set by hand.
 func TestASwitchOutlivesAReload(t *testing.T) {
 	gate := weir.New("recommendations", weir.Config{})

@@ -25,13 +25,14 @@ func WatchPayments(gate *weir.Gate, to ...alert.Notifier) *alert.Monitor {
 
 //readme:end
 
+//readme:receivers
+
 // Receivers returns notifiers for Slack and Alertmanager.
 func Receivers(slack, alertmanager notify.Secret, transport http.RoundTripper) []alert.Notifier {
-	//readme:receivers
-	to := []alert.Notifier{
+	return []alert.Notifier{
 		notify.NewSlack(notify.Config{URL: slack, Transport: transport}),
 		notify.NewAlertmanager(notify.Config{URL: alertmanager, Transport: transport}),
 	}
-	//readme:end
-	return to
 }
+
+//readme:end

@@ -39,12 +39,18 @@ func TestAnOutageOfPaymentsFires(t *testing.T) {
 
 //readme:end
 
+//readme:callfor
+
 // callFor makes ten calls per second.
 func callFor(t *testing.T, gate *weir.Gate, call func(context.Context) error, d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		_ = gate.Run(t.Context(), call)
 	}
 }
+
+//readme:end
+
+//readme:inbox
 
 // inbox is the transport to receivers that accept everything.
 type inbox struct {
@@ -59,6 +65,8 @@ func (i *inbox) RoundTrip(r *http.Request) (*http.Response, error) {
 	i.got[r.URL.Host+r.URL.Path] = append(i.got[r.URL.Host+r.URL.Path], string(body))
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, err
 }
+
+//readme:end
 
 func TestAnAlertReachesSlackAndAlertmanager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

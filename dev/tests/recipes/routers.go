@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -32,14 +33,53 @@ func Protect(router http.Handler, authenticate func(http.Handler) http.Handler, 
 // Middleware is the form that package weirhttp has.
 type Middleware = func(http.Handler) http.Handler
 
-// UseIn puts the middleware into a router.
-func UseIn(c *chi.Mux, g *mux.Router, e *echo.Echo, engine *gin.Engine, limit Middleware) {
+//readme:user
+
+type userKey struct{}
+
+// WithUser returns the request with its user. An authentication calls it.
+func WithUser(r *http.Request, user string) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), userKey{}, user))
+}
+
+// UserOf returns the user of a request. It is the By of a policy.
+func UserOf(r *http.Request) string {
+	user, _ := r.Context().Value(userKey{}).(string)
+	return user
+}
+
+//readme:end
+
+// UseIn puts an authentication and the middleware into a router.
+func UseIn(c *chi.Mux, g *mux.Router, e *echo.Echo, engine *gin.Engine, login func(*http.Request) string, limit Middleware) {
 	//readme:use
-	c.Use(limit)                      // chi
-	g.Use(limit)                      // gorilla/mux
-	e.Use(echo.WrapMiddleware(limit)) // echo v5
-	engine.Use(ForGin(limit))         // gin
+	authenticate := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, WithUser(r, login(r))) })
+	}
+	c.Use(authenticate, limit)                           // chi
+	g.Use(authenticate, limit)                           // gorilla/mux
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc { // echo v5
+		return func(c *echo.Context) error {
+			c.Request().Pattern = c.Path() // for ByRoute(nil)
+			c.SetRequest(WithUser(c.Request(), login(c.Request())))
+			return next(c)
+		}
+	}, echo.WrapMiddleware(limit))
+	engine.Use(func(c *gin.Context) { // gin
+		c.Request.Pattern = c.FullPath() // for ByRoute(nil)
+		c.Request = WithUser(c.Request, login(c.Request))
+	}, ForGin(limit))
 	//readme:end
+}
+
+// ByChiRoute returns a key function for a limit that is a middleware of the router.
+func ByChiRoute(router chi.Router) func(*http.Request) string {
+	//readme:chiroute
+	by := func(r *http.Request) string {
+		return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path)
+	}
+	//readme:end
+	return by
 }
 
 //readme:gin

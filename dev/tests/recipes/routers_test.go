@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-chi/chi/v5"
@@ -27,7 +28,7 @@ func routers(inside ...recipes.Middleware) map[string]http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	c, g, e, engine := chi.NewRouter(), mux.NewRouter(), echo.New(), gin.New()
 	for _, m := range inside {
-		recipes.UseIn(c, g, e, engine, m)
+		recipes.UseIn(c, g, e, engine, weirhttp.ByHeader("X-User"), m)
 	}
 	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "served") }
 	down := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
@@ -71,6 +72,59 @@ func TestALimitPerUserAroundEachRouter(t *testing.T) {
 	}
 }
 
+// onePerMinute is a limit of one request per minute and key.
+func onePerMinute(by func(*http.Request) string) recipes.Middleware {
+	return weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{
+		Name: "minute", Rate: limiter.PerMinute(1), Burst: 1, By: by,
+	}}}).Handler
+}
+
+func TestALimitInsideEachRouter(t *testing.T) {
+	for name, router := range routers(onePerMinute(recipes.UserOf)) {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, 200, request(t, router, "/ok", name+" alice"))
+			require.Equal(t, 429, request(t, router, "/ok", name+" alice"))
+			require.Equal(t, 200, request(t, router, "/ok", name+" bob"))
+		})
+	}
+}
+
+func TestALimitPerRouteInsideEachRouter(t *testing.T) {
+	byRoute := func(name string) http.Handler { return routers(onePerMinute(weirhttp.ByRoute(nil)))[name] }
+	router := chi.NewRouter()
+	router.Use(onePerMinute(recipes.ByChiRoute(router)))
+	for _, path := range []string{"/ok", "/down"} {
+		router.Get(path, func(http.ResponseWriter, *http.Request) {})
+	}
+	for name, router := range map[string]http.Handler{"chi": router, "echo": byRoute("echo"), "gin": byRoute("gin")} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, 200, request(t, router, "/ok", ""))
+			require.Equal(t, 429, request(t, router, "/ok", ""))
+			require.NotEqual(t, 429, request(t, router, "/down", ""))
+		})
+	}
+}
+
+// A limit does not see what echo and gin store in their own contexts. It takes the address of the
+// client instead, so all users behind one address share a limit.
+func TestALimitDoesNotSeeTheContextsOfEchoAndGin(t *testing.T) {
+	e, engine := echo.New(), gin.New()
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c *echo.Context) error {
+			c.Set("user", c.Request().Header.Get("X-User"))
+			return next(c)
+		}
+	}, echo.WrapMiddleware(onePerMinute(recipes.UserOf)))
+	engine.Use(func(c *gin.Context) { c.Set("user", c.GetHeader("X-User")) }, recipes.ForGin(onePerMinute(recipes.UserOf)))
+	e.GET("/ok", func(c *echo.Context) error { return c.String(http.StatusOK, "served") })
+	engine.GET("/ok", func(c *gin.Context) { c.String(http.StatusOK, "served") })
+	for name, router := range map[string]http.Handler{"echo": e, "gin": engine} {
+		require.Equal(t, 200, request(t, router, "/ok", "alice"), name)
+		require.Equal(t, 429, request(t, router, "/ok", "bob"), name)
+	}
+}
+
+// A request waits for a slot for twenty times Target if the queue is not overloaded before.
 func TestRequestsBeyondTheBoundAreShed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
@@ -80,23 +134,13 @@ func TestRequestsBeyondTheBoundAreShed(t *testing.T) {
 			served.Go(func() { request(t, h, "/ok", string(rune('a'+i))) })
 		}
 		synctest.Wait()
+		began := time.Now()
 		require.Equal(t, 503, request(t, h, "/ok", "late"))
+		require.Equal(t, 20*20*time.Millisecond, time.Since(began))
 		close(end)
 		served.Wait()
 		require.Equal(t, 200, request(t, h, "/ok", "late"))
 	})
-}
-
-func TestALimitInsideEachRouter(t *testing.T) {
-	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{
-		Name: "user", Rate: limiter.PerMinute(1), Burst: 1, By: weirhttp.ByHeader("X-User"),
-	}}})
-	for name, router := range routers(limit.Handler) {
-		t.Run(name, func(t *testing.T) {
-			require.Equal(t, 200, request(t, router, "/ok", name))
-			require.Equal(t, 429, request(t, router, "/ok", name))
-		})
-	}
 }
 
 // echo writes the response of an error after all middleware, and gin writes past the

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -18,12 +19,40 @@ type Prompt struct {
 // Completion is an answer of a Model.
 type Completion struct{ UsedTokens int }
 
+// TooMany is the error of a key that has reached its limit at the provider, which answers 429.
+type TooMany struct{ Wait time.Duration }
+
+func (e *TooMany) Error() string { return "429 Too Many Requests" }
+
+// RetryAfter returns the Retry-After of the answer.
+func (e *TooMany) RetryAfter() time.Duration { return e.Wait }
+
 // Model is the API of a language model. It has limits per key.
 type Model struct {
 	Gate             *weir.Gate
-	Requests, Tokens *limiter.Group[string] // a minute
+	Requests, Tokens *limiter.Group[string]
 	Send             func(context.Context, Prompt) (Completion, error)
 }
+
+//readme:tokens-new
+
+// NewModel returns a Model whose keys have the limits per minute. send returns TooMany for a 429.
+func NewModel(requests, tokens int, send func(context.Context, Prompt) (Completion, error)) *Model {
+	perMinute := func(n int) *limiter.Group[string] {
+		return limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(float64(n)), Burst: n})
+	}
+	return &Model{
+		Gate: weir.New("model", weir.Config{Breaker: breaker.Config{Classify: func(err error) breaker.Outcome {
+			if _, ok := errors.AsType[*TooMany](err); ok {
+				return breaker.Ignored // the limit of one key says nothing about the others
+			}
+			return breaker.DefaultClassify(err)
+		}}}),
+		Requests: perMinute(requests), Tokens: perMinute(tokens), Send: send,
+	}
+}
+
+//readme:end
 
 //readme:tokens
 
@@ -33,13 +62,15 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Completion, error) {
 	request := limiter.Reserve(m.Requests.Get(p.Key), 1)
 	tokens := limiter.Reserve(m.Tokens.Get(p.Key), most)
 	if !request.OK || !tokens.OK {
-		request.Refund(1)
+		request.Refund(1) // nothing if it was refused
 		tokens.Refund(most)
-		return Completion{}, overLimit(request.Result, tokens.Result)
+		return Completion{}, m.overLimit(p.Key, request.Result, tokens.Result)
 	}
 	done, err := weir.Do(ctx, m.Gate, func(ctx context.Context) (Completion, error) { return m.Send(ctx, p) })
 	if errors.Is(err, weir.ErrRefused) {
 		request.Refund(1)
+	} else if limited, ok := errors.AsType[*TooMany](err); ok {
+		m.Requests.Get(p.Key).Hold(limited.Wait)
 	}
 	tokens.Refund(most - done.UsedTokens) // all of them if there is no answer
 	return done, err
@@ -49,13 +80,36 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Completion, error) {
 
 //readme:tokens-error
 
-// overLimit returns the error of a prompt for which one of the limits has too few tokens.
-func overLimit(request, tokens limiter.Result) error {
-	if tokens.RetryAfter == limiter.Never {
+// overLimit returns the error of a prompt that one of the limits of its key has refused.
+func (m *Model) overLimit(key string, request, tokens limiter.Result) error {
+	wait, reason := max(request.RetryAfter, tokens.RetryAfter), limiter.NoTokens
+	switch {
+	case tokens.RetryAfter == limiter.Never:
 		return &limiter.LimitedError{Name: "model", Reason: limiter.OverLimit, Limit: tokens.Limit}
+	case !m.Requests.Get(key).Take(0).OK: // held: an empty bucket allows a request for 0 tokens
+		reason = limiter.Held
 	}
-	wait := max(request.RetryAfter, tokens.RetryAfter)
-	return &limiter.LimitedError{Name: "model", Reason: limiter.NoTokens, Until: time.Now().Add(wait)}
+	return &limiter.LimitedError{Name: "model", Reason: reason, Until: time.Now().Add(wait)}
+}
+
+//readme:end
+
+//readme:tokens-wait
+
+// AskAndWait is Ask, but waits for as long as the limits, the gate and the provider say.
+func (m *Model) AskAndWait(ctx context.Context, p Prompt) (Completion, error) {
+	for {
+		done, err := m.Ask(ctx, p)
+		wait := weir.RetryAfter(err) // 0 if there is no error, or it does not say
+		if wait == 0 || wait == limiter.Never {
+			return done, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return done, err
+		}
+	}
 }
 
 //readme:end
