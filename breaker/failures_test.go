@@ -187,3 +187,15 @@ func TestOnlyFailuresThatCountAreKept(t *testing.T) {
 	require.Empty(t, refusal(t, b).LastFailures, "it was opened by hand")
 	require.Equal(t, "opened by OpenFor for 1m0s", b.Explain())
 }
+
+func TestAFailedCallInOneLine(t *testing.T) {
+	at := time.Date(2026, 1, 2, 15, 4, 5, 120e6, time.UTC)
+	for want, f := range map[string]breaker.FailedCall{
+		`15:04:05.120 panic`: {Time: at, Kind: "panic"},
+		`15:04:05.120 *net.OpError after 1.2s: "dial tcp: \"refused\"" (trace 4bf92f\nretried)`: {
+			Time: at, Kind: "*net.OpError", Duration: 1200*time.Millisecond + 300, Message: `dial tcp: "refused"`, Note: "trace 4bf92f\nretried",
+		},
+	} {
+		require.Equal(t, want, f.String())
+	}
+}

@@ -143,6 +143,7 @@ func (inside) JudgeAs(ctx context.Context, m *Permit, err error, after time.Dura
 // permit up, and reports whether the outcome counted. returned is false if the function that made
 // the call did not return.
 func (inside) Record(ctx context.Context, m *Permit, err error, o Outcome, at time.Duration, returned bool) bool {
+	m.spent = true
 	switch {
 	case !o.Failed():
 		return m.breaker.record(ctx, m, o, at, nil)

@@ -44,7 +44,7 @@ type Permit struct {
 	number       int64 // in the sample, 0 if the call is not sampled
 	cohortNumber uint8 // in the cohort, 0 if the call is not in it
 	returned     bool  // the function of Run, Do or DoResult has returned
-	run          bool  // Run was called, which does not share the permit
+	spent        bool  // used up by Run or by a gate, which do not share the permit
 	active       bool  // the call is counted in Breaker.active
 	expired      bool  // the call failed at its deadline, which says nothing about the service
 	used         atomic.Bool
@@ -89,10 +89,10 @@ func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) (err e
 	if fn == nil {
 		panic(nilFunctionText)
 	}
-	if m.breaker == nil || m.run || m.used.Load() {
+	if m.breaker == nil || m.spent || m.used.Load() {
 		panic("breaker: the permit is used up")
 	}
-	m.run = true
+	m.spent = true
 	defer m.finish(ctx, &err, m.issuer.rules.config.Classify)
 	err = fn(ctx)
 	m.returned = true
@@ -182,7 +182,7 @@ func (m *Permit) recordKept(ctx context.Context, err error, o Outcome, at time.D
 
 // markUsed marks the permit as used and reports whether it was unused.
 func (m *Permit) markUsed() bool {
-	return m.breaker != nil && !m.run && !m.used.Load() && m.used.CompareAndSwap(false, true)
+	return m.breaker != nil && !m.spent && !m.used.Load() && m.used.CompareAndSwap(false, true)
 }
 
 // allow fills in m, or returns the error of a refused call and leaves m zero.
