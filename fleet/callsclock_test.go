@@ -66,7 +66,7 @@ func TestCallsStartAgainWithEachClock(t *testing.T) {
 				time.Sleep(2*time.Second + 2*fastFlushes.Interval)
 				require.Zero(t, c.Counts().Failures)
 				c.Forget()
-				time.Sleep(time.Second)
+				time.Sleep(fastFlushes.Span/10 + fastFlushes.Interval) // the calls of the bucket are forgotten
 				fail(4)
 				time.Sleep(time.Second)
 				require.Equal(t, int64(4), c.Counts().Failures)

@@ -69,7 +69,7 @@ func TestLostReplyOfABatchIsOneFailure(t *testing.T) {
 	}
 	g.Wait()
 	require.GreaterOrEqual(t, lost.Load(), int64(many))
-	require.EqualValues(t, 1, l.Breaker().Counts().Failures)
+	require.EqualValues(t, 1, l.Breaker().Totals().Failures)
 	require.Zero(t, transitions(l.Breaker()))
 	require.EqualValues(t, 64*200, lost.Load()+decided.Load())
 }
