@@ -66,7 +66,8 @@ func TestCallsStartAgainWithEachClock(t *testing.T) {
 				time.Sleep(2*time.Second + 2*fastFlushes.Interval)
 				require.Zero(t, c.Counts().Failures)
 				c.Forget()
-				time.Sleep(fastFlushes.Span/10 + fastFlushes.Interval) // the calls of the bucket are forgotten
+				// calls of the present bucket are forgotten too
+				time.Sleep(fastFlushes.Span/10 + fastFlushes.Interval)
 				fail(4)
 				time.Sleep(time.Second)
 				require.Equal(t, int64(4), c.Counts().Failures)
