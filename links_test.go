@@ -60,7 +60,7 @@ func TestTheLinkCheckFindsMistakes(t *testing.T) {
 }
 
 var (
-	codeOfPage = regexp.MustCompile("(?ms)^ *```.*?^ *```|`[^`\n]*`")
+	codeOfPage = regexp.MustCompile("(?s)(?:^|\n) *```.*?\n *```|`[^`\n]*`")
 	linkOfPage = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	heading    = regexp.MustCompile(`(?m)^#+ (.*)$`)
 )
@@ -108,7 +108,7 @@ func (p linkedPages) check(page, link string) error {
 // anchorsOf returns the anchors that GitHub gives to the headings of a page.
 func anchorsOf(text string) map[string]bool {
 	anchors := map[string]bool{}
-	text = regexp.MustCompile("(?ms)^ *```.*?^ *```").ReplaceAllString(text, "")
+	text = regexp.MustCompile("(?s)(?:^|\n) *```.*?\n *```").ReplaceAllString(text, "")
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
 		plain := regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(m[1]), "")
 		anchor := strings.ReplaceAll(plain, " ", "-")

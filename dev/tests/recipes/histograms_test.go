@@ -46,7 +46,7 @@ func TestDurationsAreExportedAsAnExponentialHistogram(t *testing.T) {
 		gate, exported := recipes.NewTimed("payments"), new(keeper)
 		provider, err := recipes.ExportMetrics(exported, gate)
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.Background())) })
+		t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.WithoutCancel(t.Context()))) })
 		for range 3 {
 			require.NoError(t, gate.Run(t.Context(), func(context.Context) error {
 				time.Sleep(100 * time.Millisecond)

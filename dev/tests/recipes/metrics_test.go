@@ -17,7 +17,7 @@ import (
 func TestMetricsArriveInPrometheusAndOpenTelemetry(t *testing.T) {
 	gate, mux, exported := weir.New("payments", weir.Config{}), http.NewServeMux(), new(keeper)
 	provider := sdk.NewMeterProvider(sdk.WithReader(sdk.NewPeriodicReader(exported)))
-	t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.Background())) })
+	t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.WithoutCancel(t.Context()))) })
 	require.NoError(t, recipes.MountMetrics(mux, gate))
 	require.NoError(t, recipes.RegisterMetrics(provider, gate))
 	for range 3 {

@@ -154,7 +154,7 @@ func requireFullServer(t *testing.T, s *server) {
 			require.Equal(t, breaker.Overloaded, recipes.ClassifyPostgres(err))
 			return
 		}
-		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+		t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	}
 	t.Fatal("the server refuses no connection")
 }

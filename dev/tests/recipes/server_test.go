@@ -88,9 +88,9 @@ func newPostgres(t *testing.T) *server {
 	run := slices.Concat(as, []string{initdb, "--auth=trust", "--username=test", "--no-sync", "--locale=C", "--encoding=UTF8", data})
 	out, err := exec.CommandContext(t.Context(), run[0], run[1:]...).CombinedOutput()
 	require.NoError(t, err, string(out))
+	options := []string{"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=" + strconv.Itoa(maxClients)}
 	s := &server{sig: syscall.SIGQUIT, args: func(port string) []string {
-		return slices.Concat(as, []string{postgres, "-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1",
-			"-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=" + strconv.Itoa(maxClients)})
+		return slices.Concat(as, []string{postgres, "-D", data, "-p", port}, options)
 	}, up: func(ctx context.Context, addr string) error {
 		conn, err := pgconn.Connect(ctx, postgresURL(addr))
 		if err != nil {

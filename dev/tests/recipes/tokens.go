@@ -19,13 +19,13 @@ type Prompt struct {
 // Completion is an answer of a Model.
 type Completion struct{ UsedTokens int }
 
-// TooMany is the error of a key that has reached its limit at the provider, which answers 429.
-type TooMany struct{ Wait time.Duration }
+// TooManyError is the error of a key that has reached its limit at the provider, which answers 429.
+type TooManyError struct{ Wait time.Duration }
 
-func (e *TooMany) Error() string { return "429 Too Many Requests" }
+func (e *TooManyError) Error() string { return "429 Too Many Requests" }
 
 // RetryAfter returns the Retry-After of the answer.
-func (e *TooMany) RetryAfter() time.Duration { return e.Wait }
+func (e *TooManyError) RetryAfter() time.Duration { return e.Wait }
 
 // Model is the API of a language model. It has limits per key.
 type Model struct {
@@ -36,14 +36,15 @@ type Model struct {
 
 //readme:tokens-new
 
-// NewModel returns a Model whose keys have the limits per minute. send returns TooMany for a 429.
+// NewModel returns a Model whose keys have the limits per minute. After a 429, send returns a
+// TooManyError.
 func NewModel(requests, tokens int, send func(context.Context, Prompt) (Completion, error)) *Model {
 	perMinute := func(n int) *limiter.Group[string] {
 		return limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(float64(n)), Burst: n})
 	}
 	return &Model{
 		Gate: weir.New("model", weir.Config{Breaker: breaker.Config{Classify: func(err error) breaker.Outcome {
-			if _, ok := errors.AsType[*TooMany](err); ok {
+			if _, ok := errors.AsType[*TooManyError](err); ok {
 				return breaker.Ignored // the limit of one key says nothing about the others
 			}
 			return breaker.DefaultClassify(err)
@@ -69,7 +70,7 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Completion, error) {
 	done, err := weir.Do(ctx, m.Gate, func(ctx context.Context) (Completion, error) { return m.Send(ctx, p) })
 	if errors.Is(err, weir.ErrRefused) {
 		request.Refund(1)
-	} else if limited, ok := errors.AsType[*TooMany](err); ok {
+	} else if limited, ok := errors.AsType[*TooManyError](err); ok {
 		m.Requests.Get(p.Key).Hold(limited.Wait)
 	}
 	tokens.Refund(most - done.UsedTokens) // all of them if there is no answer

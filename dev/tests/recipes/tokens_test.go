@@ -105,9 +105,9 @@ func TestAKeyThatThe429HoldsStopsNoOtherKey(t *testing.T) {
 		prompt := recipes.Prompt{Key: "a", InputTokens: 800}
 		for range 100 { // far more than the breaker would need
 			m.Requests.Forget("a")
-			service.Next(1, weirtest.Answer{Err: &recipes.TooMany{Wait: 20 * time.Second}})
+			service.Next(1, weirtest.Answer{Err: &recipes.TooManyError{Wait: 20 * time.Second}})
 			_, err := m.Ask(t.Context(), prompt)
-			require.ErrorAs(t, err, new(*recipes.TooMany))
+			require.ErrorAs(t, err, new(*recipes.TooManyError))
 		}
 		require.Equal(t, breaker.Closed, m.Gate.Breaker().State())
 
@@ -151,7 +151,7 @@ func TestAPromptWaitsForItsTokens(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 42*time.Second, time.Since(began), "700 of 800 tokens are missing")
 
-		service.Next(1, weirtest.Answer{Err: &recipes.TooMany{Wait: 20 * time.Second}})
+		service.Next(1, weirtest.Answer{Err: &recipes.TooManyError{Wait: 20 * time.Second}})
 		time.Sleep(time.Hour)
 		began = time.Now()
 		_, err = m.AskAndWait(t.Context(), prompt)
