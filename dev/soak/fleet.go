@@ -201,8 +201,9 @@ func (f *fleetUnderTest) checkTotals() {
 			f.faults.add("lost calls", "the fleet: %d of %d are counted", counted, n.made.Load())
 		}
 	}
-	if f.taken.Load() == 0 {
-		f.faults.add("fleet", "nothing was allowed")
+	// A slow machine may not reach Redis at once.
+	if asked := f.asked.Load(); asked > 1000 && f.taken.Load() == 0 {
+		f.faults.add("fleet", "nothing was allowed of %d", asked)
 	}
 	_ = f.client.Close()
 }

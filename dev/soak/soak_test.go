@@ -131,6 +131,10 @@ func TestACallThatAFleetCountsWronglyIsFound(t *testing.T) {
 
 func TestAFleetThatAllowsNothingIsFound(t *testing.T) {
 	fleets, faults := newTestFleet(t)
+	fleets.asked.Store(1000)
+	fleets.checkTotals()
+	require.Empty(t, faults.list())
+	fleets.asked.Add(1)
 	fleets.checkTotals()
 	require.Equal(t, []string{"fleet"}, faults.kinds)
 }
