@@ -43,7 +43,7 @@ func TestAPaymentHasADeadline(t *testing.T) {
 		time.Sleep(time.Second)
 		start := time.Now()
 		for range connections + 1 {
-			go s.serve(context.Background())
+			go s.serve(t.Context())
 		}
 		synctest.Wait()
 		require.Equal(t, figures{waiting: connections + 1, mostWaiting: connections + 1, sent: connections}, s.read())
@@ -68,7 +68,7 @@ func TestAServiceWorksForCallersThatHaveGoneUnlessItDropsThem(t *testing.T) {
 			leave()
 			time.Sleep(time.Until(s.service.outage.to))
 			start := time.Now()
-			require.NoError(t, s.service.charge(context.Background()))
+			require.NoError(t, s.service.charge(t.Context()))
 			require.Equal(t, want, time.Since(start))
 		})
 	}

@@ -78,7 +78,7 @@ func TestAnAlertReachesSlackAndAlertmanager(t *testing.T) {
 		go func() { ended <- recipes.WatchPayments(payments, to...).Run(ctx) }()
 		callFor(t, payments, func(context.Context) error { return weirtest.ErrDown }, time.Minute)
 		stop()
-		<-ended
+		require.NoError(t, <-ended)
 
 		messages := receivers.got["hooks.slack.example/services/x"]
 		require.Len(t, messages, 1)

@@ -41,7 +41,7 @@ func watchSLO(t *testing.T, d, pause time.Duration, every int) (fired map[string
 			}
 		}
 		stop()
-		<-ended
+		require.NoError(t, <-ended)
 	})
 	return fired
 }
