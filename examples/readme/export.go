@@ -9,7 +9,6 @@ import (
 	"github.com/weir-go/weir/exporters/prom"
 )
 
-//readme:export
 func export(monitor *alert.Monitor) error {
 	if err := prometheus.Register(prom.NewCollector(payments, monitor)); err != nil {
 		return err
@@ -17,5 +16,3 @@ func export(monitor *alert.Monitor) error {
 	_, err := otelmetric.Register(otel.GetMeterProvider(), payments, monitor)
 	return err
 }
-
-//readme:end
