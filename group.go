@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
+	"log"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -220,7 +220,7 @@ func (k *keyedGate[K]) noBucket() (maxBuckets int) {
 	g := k.group
 	last := g.saidNoBucket.Load()
 	if now := time.Now(); (last == nil || now.Sub(*last).Abs() >= time.Minute) && g.saidNoBucket.CompareAndSwap(last, &now) {
-		slog.Warn("weir: no token bucket for new keys of a group, which share one: raise MaxKeys", "group", g.name, "buckets", g.maxBuckets)
+		log.Printf("weir: group %q has no token bucket for new keys, which share one: raise MaxKeys, there are %d buckets", g.name, g.maxBuckets) //nolint:forbidigo // log/slog would be linked into every program with a gate
 	}
 	return g.maxBuckets
 }

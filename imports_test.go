@@ -134,6 +134,17 @@ func TestMatchingEntry(t *testing.T) {
 	}
 }
 
+// A linked package makes a program larger and start more slowly, even if the program never uses it.
+func TestGuardsDoNotLinkBigPackages(t *testing.T) {
+	for dir, atLeast := range map[string]int{".": 50, "breaker": 40} {
+		linked := strings.Fields(string(output(t, dir, "list", "-deps")))
+		require.Greater(t, len(linked), atLeast)
+		for _, path := range linked {
+			require.NotRegexp(t, `^(crypto|encoding/json|log/slog|math/big|net|regexp|text/template)(/|$)`, path)
+		}
+	}
+}
+
 func TestCoreRequiresOnlyTestify(t *testing.T) {
 	core := readGoMod(t, ".")
 	var direct []string

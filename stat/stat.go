@@ -1,9 +1,8 @@
 package stat
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -84,10 +83,12 @@ func (i *Instrument) Series(values ...string) *Series {
 // maxKey bounds the bytes of a group member's key.
 const maxKey = 1024
 
+// keySeed is drawn for each process, so clients cannot choose keys with the same hash.
+var keySeed = maphash.MakeSeed()
+
 // shortenKey returns the beginning of a key and a hash of the whole.
 func shortenKey(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	end := "…" + base64.RawURLEncoding.EncodeToString(sum[:12])
+	end := fmt.Sprintf("…%016x", maphash.String(keySeed, key))
 	begin := strings.ToValidUTF8(key[:min(len(key), maxKey)], "\uFFFD")
 	cut := min(maxKey-len(end), len(begin))
 	for cut < len(begin) && !utf8.RuneStart(begin[cut]) {

@@ -1,14 +1,10 @@
 package busy
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/maphash"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -40,17 +36,11 @@ func textOf[K comparable](key K) string {
 	return strings.Clone(text) // it may be part of a longer string
 }
 
-// hashSecret is the key of the hashes that are shown. It is drawn for each process. So hashing all
+// nameKey is the key of the hashes that are shown. It is drawn for each process. So hashing all
 // possible addresses does not tell which of them belongs to a shown hash.
-var hashSecret = sync.OnceValue(func() []byte {
-	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // never fails
-	return key
-})
+var nameKey = maphash.MakeSeed()
 
-// nameOf returns the text for a key that is not shown: 48 bits of an HMAC-SHA256 of its hash.
+// nameOf returns the text for a key that is not shown: 48 bits of a keyed hash of its hash.
 func nameOf(hash uint64) string {
-	mac := hmac.New(sha256.New, hashSecret())
-	_ = binary.Write(mac, binary.LittleEndian, hash)
-	return "#" + hex.EncodeToString(mac.Sum(nil)[:6])
+	return fmt.Sprintf("#%012x", maphash.Comparable(nameKey, hash)>>16)
 }

@@ -18,8 +18,8 @@ var (
 		"Alerts for which the last evaluation had no data, by the reason.", alertRule, alertSeverity, "weir.alert.reason")
 	AlertEvaluations = counter("weir.alert.evaluations", "{evaluation}",
 		"Evaluations of the rule, by kind of error if one failed.", alertRule, alertSeverity, "error.type")
-	AlertEvaluationDuration = durations("weir.alert.evaluation.duration", // 8 µs to 16 s
-		"Duration of evaluations of the rule.", -17, 4, alertRule, alertSeverity)
+	AlertEvaluationDuration = durations("weir.alert.evaluation.duration",
+		"Duration of evaluations of the rule.", evaluationBounds, alertRule, alertSeverity)
 	AlertLastEvaluation = gauge("weir.alert.last_evaluation.timestamp", "s",
 		"Unix time of the last evaluation.", alertRule, alertSeverity)
 )

@@ -37,8 +37,8 @@ var (
 		"Minimum of calls in the window for the breaker to open by a ratio.", breakerName, groupKey)
 	BreakerOpenRemaining = gauge("weir.breaker.open.remaining", "s",
 		"Time until an open breaker allows a probe. Absent in other states.", breakerName, groupKey)
-	BreakerCallDuration = durations("weir.breaker.call.duration", // 122 µs to 64 s
-		"Duration of calls.", -13, 6, breakerName, groupKey)
+	BreakerCallDuration = durations("weir.breaker.call.duration",
+		"Duration of calls.", callBounds, breakerName, groupKey)
 	BreakerRefusalRatio = gauge("weir.breaker.refusal_ratio", "1",
 		"Probability with which a throttle refuses a call.", breakerName, groupKey)
 	BreakerGroupMembers = upDown("weir.breaker.group.size", "{breaker}",

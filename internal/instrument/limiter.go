@@ -41,6 +41,6 @@ var (
 		"Idle keys that a group of limiters evicted.", limiterName)
 	LimiterBackendErrors = counter("weir.limiter.backend.errors", "{error}",
 		"Decisions without an answer from the limiter's store, by kind of error.", limiterName, "error.type")
-	LimiterWaitDuration = durations("weir.limiter.wait.duration", // 122 µs to 64 s
-		"Time that requests waited before they were allowed.", -13, 6, limiterName)
+	LimiterWaitDuration = durations("weir.limiter.wait.duration",
+		"Time that requests waited before they were allowed.", callBounds, limiterName)
 )

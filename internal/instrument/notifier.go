@@ -8,8 +8,8 @@ var (
 		"Notifications, by outcome.", notifierName, "weir.notifier.outcome", "error.type")
 	NotifierAttempts = counter("weir.notifier.attempts", "{attempt}",
 		"Attempts at delivery.", notifierName)
-	NotifierDeliveryDuration = durations("weir.notifier.delivery.duration", // 1 ms to 64 s
-		"Duration of attempts at delivery.", -10, 6, notifierName)
+	NotifierDeliveryDuration = durations("weir.notifier.delivery.duration",
+		"Duration of attempts at delivery.", deliveryBounds, notifierName)
 	NotifierPending = upDown("weir.notifier.pending", "{notification}",
 		"Notifications that are not delivered yet, including those of an attempt in progress.", notifierName)
 	NotifierPendingLimit = upDown("weir.notifier.pending_limit", "{notification}",

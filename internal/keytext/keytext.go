@@ -3,9 +3,8 @@
 package keytext
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"hash/maphash"
 	"reflect"
 	"strings"
 )
@@ -82,12 +81,15 @@ func Own[K comparable](key K) K {
 	return key
 }
 
+// seeds are drawn for each process, so clients cannot choose texts with the same hashes. A
+// cryptographic hash would be linked into every program with a breaker.
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
 func boundText(s string) string {
 	if len(s) <= MaxKey {
 		return strings.Clone(s)
 	}
-	hash := sha256.Sum256([]byte(s))
-	end := "#" + hex.EncodeToString(hash[:])
+	end := fmt.Sprintf("#%016x%016x", maphash.String(seeds[0], s), maphash.String(seeds[1], s))
 	return s[:MaxKey-len(end)] + end
 }
 

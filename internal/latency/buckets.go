@@ -75,11 +75,9 @@ var longestInBucket = func() (t [Buckets]int64) {
 // firstBuckets holds the bucket of the smallest number with the given length in bits and the given
 // three bits after its first, which is as fine as the buckets are.
 var firstBuckets = func() (t [64 << 3]uint8) {
-	for i := range t {
+	for i := 4 << 3; i < len(t); i++ { // before that, a few nanoseconds: the first bucket
 		length, next := i>>3, int64(i&7)
-		if length < 4 { // a few nanoseconds: the first bucket
-			continue
-		}
+		t[i] = t[i-1]
 		smallest := (8 | next) << (length - 4)
 		for int(t[i]) < Buckets-1 && smallest > longestInBucket[t[i]] {
 			t[i]++
