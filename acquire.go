@@ -43,7 +43,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 			if s.inFlight != nil {
 				return s.acquireSlotFast(ctx, at, permit)
 			}
-			inLimiter.Count(&g.admissions.calls, instrument.Allowed)
+			g.admissions.allowed.Add(1)
 			return nil
 		}
 		inBreaker.Drop(&permit.breaker)
@@ -281,7 +281,7 @@ func (g *setup) admit(a *attempt, p *Permit) error {
 	switch {
 	case a.waiter != nil: // acquireInOrder counts it
 	case g.limiter != nil || g.remote != nil || g.inFlight != nil:
-		inLimiter.Count(&g.admissions.calls, instrument.Allowed)
+		g.admissions.allowed.Add(1)
 	}
 	return nil
 }

@@ -288,7 +288,7 @@ func (g *Group[K]) Forget(key K) bool {
 
 // Stats returns how many calls of all keys their limits have allowed and refused: see
 // [Gate.Stats].
-func (g *Group[K]) Stats() limiter.Stats { return g.admissions.calls.Stats() }
+func (g *Group[K]) Stats() limiter.Stats { return g.admissions.stats() }
 
 // Busiest returns up to n of the keys that limits have refused most often, with the most refused
 // key first. Refusals by a hold count too, as in Stats. Refusals by breakers do not count. The

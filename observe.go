@@ -14,6 +14,7 @@ import (
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/settings"
+	"github.com/weir-go/weir/internal/striped"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/stat/view"
@@ -153,7 +154,7 @@ func (a *admissions) observeHopeless(name string, began time.Time, yield func(*s
 // observe yields the counts. atOnce is the number of allowed calls that a has not counted, and
 // tokens says whether calls take tokens. It reports whether yield wants more.
 func (a *admissions) observe(atOnce int64, tokens bool, yield func(*stat.Series, float64) bool) bool {
-	return inLimiter.Observe(&a.calls, inLimiter.Observed(atOnce, 0, tokens, false, false), yield)
+	return inLimiter.Observe(&a.calls, inLimiter.Observed(int64(a.allowed.Load())+atOnce, 0, tokens, false, false), yield)
 }
 
 // observeHeld is like observe, but for a gate without a limit. It yields nothing until a hold has
@@ -169,7 +170,7 @@ func (a *admissions) observeHeld(yield func(*stat.Series, float64) bool) {
 // a hold has refused are counted. For a gate of a [Group] the counts are those of all gates of the
 // group.
 func (g *Gate) Stats() limiter.Stats {
-	s := g.admissions.calls.Stats()
+	s := g.admissions.stats()
 	s.Allowed += g.gotSlotAtOnce()
 	return s
 }
@@ -189,8 +190,9 @@ func (g *Gate) gotSlotAtOnce() int64 {
 
 // admissions counts the calls at the limits of a gate, or of all gates of a group.
 type admissions struct {
-	calls  limiter.Requests
-	shared bool // by all gates of a group
+	allowed striped.Counter  // the calls that were allowed without a wait
+	calls   limiter.Requests // the other calls
+	shared  bool             // by all gates of a group
 
 	hopeless       atomic.Int64
 	hopelessSeries atomic.Pointer[stat.Series]
@@ -198,6 +200,13 @@ type admissions struct {
 	places      atomic.Pointer[places.Places] // see Gate
 	lastRefusal atomic.Pointer[sharedRefusal]
 	bound       atomic.Pointer[instrument.InFlightSeries]
+}
+
+// stats returns the counts. Calls that a bound counts are not among them.
+func (a *admissions) stats() limiter.Stats {
+	s := a.calls.Stats()
+	s.Allowed = int64(a.allowed.Load())
+	return s
 }
 
 // countRefused counts a call that the limits or a hold have refused.

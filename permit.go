@@ -13,7 +13,6 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/friend"
-	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/verdict"
 )
 
@@ -254,7 +253,7 @@ func (g *setup) takeSlotFast(permit *Permit) bool {
 	s, ok := g.takeSlot(occupy)
 	if ok {
 		permit.of, permit.slot = g, s
-		inLimiter.Count(&g.admissions.calls, instrument.Allowed)
+		g.admissions.allowed.Add(1)
 	}
 	return ok
 }
