@@ -176,12 +176,15 @@ func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
 		if callsInFlight(g) < 0 {
 			continue
 		}
-		_, err := g.Allow(bg())
-		require.NoError(t, err, kind)
-		require.Eventually(t, func() bool {
-			runtime.GC()
-			return g.Run(bg(), succeed) == nil
-		}, time.Minute, time.Millisecond, kind)
+		requireForgottenSlotBack := func() {
+			_, err := g.Allow(bg())
+			require.NoError(t, err, kind)
+			require.Eventually(t, func() bool {
+				runtime.GC()
+				return g.Run(bg(), succeed) == nil
+			}, time.Minute, time.Millisecond, kind)
+		}
+		requireForgottenSlotBack()
 
 		permit, err := g.Allow(bg())
 		require.NoError(t, err, kind)
@@ -194,6 +197,9 @@ func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
 		runtime.GC()
 		require.NoError(t, g.Run(bg(), succeed), kind)
 		require.Zero(t, callsInFlight(g), kind)
+
+		requireForgottenSlotBack() // also if a used permit is still referred to
+		runtime.KeepAlive(&permit)
 	}
 }
 
@@ -279,6 +285,10 @@ func TestCallsWithASlotAllocateNothing(t *testing.T) {
 	ctx := bg()
 	for name, g := range map[string]*weir.Gate{"slots": free, "slots and a rate": both, "a key": key, "adaptive": adaptive} {
 		require.Zero(t, testing.AllocsPerRun(1000, func() { _ = g.Run(ctx, succeed) }), name)
+		require.Zero(t, testing.AllocsPerRun(1000, func() { // as weirhttp does
+			permit, err := g.Allow(ctx)
+			permit.Done(ctx, err)
+		}), name)
 	}
 	taken := weir.New("g", weir.Config{MaxConcurrent: 1})
 	permit, err := taken.Allow(ctx)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -167,9 +168,9 @@ func (p *Permit) release(e ending) {
 	if p.of == nil {
 		return
 	}
-	if l := p.lease; l != nil {
-		l.cleanup.Stop()
-		runtime.KeepAlive(l) // it must be reachable during Stop
+	if p.lease != nil {
+		p.lease.end()
+		p.lease = nil
 	}
 	if p.of.throttle != nil {
 		inThrottle.Record(p.of.throttle, e.Outcome)
@@ -180,20 +181,50 @@ func (p *Permit) release(e ending) {
 	}
 }
 
-// lease lets the garbage collector find a permit that was forgotten. Only the permit refers to it.
-// It contains a pointer, because runtime.AddCleanup may never run the cleanup of a tiny object
-// without one.
-type lease struct {
-	cleanup runtime.Cleanup
-	_       *setup
+// lease lets the garbage collector find a permit that was forgotten. Only the permit refers to it,
+// and its cleanup does not. Leases are used again, because a cleanup costs more than most calls.
+type lease struct{ held *heldSlot }
+
+// heldSlot is the slot of the permit that has the lease.
+type heldSlot struct {
+	mu   sync.Mutex
+	slot slot
 }
+
+var leases = sync.Pool{New: func() any {
+	l := &lease{new(heldSlot)}
+	runtime.AddCleanup(l, (*heldSlot).abandon, l.held)
+	return l
+}}
 
 // releaseIfForgotten releases the slot when the garbage collector finds that the permit is not used
 // any more.
 func (p *Permit) releaseIfForgotten() {
 	if p.slot.gate != nil {
-		p.lease = new(lease)
-		p.lease.cleanup = runtime.AddCleanup(p.lease, slot.abandon, p.slot)
+		p.lease = leases.Get().(*lease)
+		p.lease.held.set(p.slot)
+	}
+}
+
+// end ends the lease of a permit that is used.
+func (l *lease) end() {
+	l.held.set(slot{})
+	leases.Put(l) // reachable until here, so abandon does not run before set
+}
+
+func (h *heldSlot) set(s slot) {
+	h.mu.Lock()
+	h.slot = s
+	h.mu.Unlock()
+}
+
+// abandon runs when a lease is not reachable any more: its permit was forgotten, or the pool has
+// dropped it.
+func (h *heldSlot) abandon() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.slot.gate != nil {
+		h.slot.abandon()
 	}
 }
 
