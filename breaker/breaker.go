@@ -248,8 +248,8 @@ func (b *Breaker) ShadowTotals() (opened, refused int64) {
 
 // firstPhase returns a closed phase that begins with its breaker.
 func firstPhase(r *rules) *regime {
-	p := &regime{phase: newPhase(endlessStay(Closed, 0)), rules: r, tally: r.newTally(r.config.Latency, 0)}
-	p.reason, p.cooldown = "initial state", r.cooldown(0)
+	p := &regime{phase: newPhase(endlessStay(Closed, 0)), rules: r, tally: r.newTally(r.config.Latency, 0), floor: noCounts}
+	p.recovery = initialRecovery
 	return p
 }
 
@@ -318,7 +318,7 @@ func (b *Breaker) restart(at time.Duration) {
 	begun := func(s stay) *regime {
 		next := p.next(s)
 		next.since = at // earlier than the latest time
-		next.recovery = recovery{reason: "initial state", cooldown: p.rules.cooldown(0)}
+		next.recovery = initialRecovery
 		return next
 	}
 	next := begun(endlessStay(Closed, at))
@@ -329,13 +329,14 @@ func (b *Breaker) restart(at time.Duration) {
 		next.under, next.forcedFor = under, p.forcedFor
 	}
 	p.tally.Restart(at)
-	next.floor = p.tally.Totals()
+	floor := p.tally.Totals()
+	next.floor = &floor
 	if next.state != p.state {
 		next.complete(b)
 		b.publish(next, Change{From: p.state, To: next.state, Reason: "the clock is another one", origin: byClock})
 		return
 	}
-	next.generation, next.entered = p.generation, p.entered
+	next.generation, next.stays.entered = p.generation, p.stays.orNone().entered
 	next.complete(b)
 	b.regime.Store(next)
 }

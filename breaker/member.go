@@ -156,7 +156,7 @@ func (b *Breaker) isIdle(p *regime, r *rules, at time.Duration, unusedForLong bo
 			return false
 		}
 	}
-	c := window.Counts(p.tally.Window(at, &p.floor))
+	c := window.Counts(p.tally.Window(at, p.floor))
 	if r.config.LastCalls > 0 {
 		return unusedForLong || c.Failures == 0 && c.Slow == 0
 	}

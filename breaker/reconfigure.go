@@ -65,7 +65,7 @@ func (p *regime) withRules(b *Breaker, r *rules, at time.Duration) *regime {
 	next.derive(b)
 	if !r.sameWindow(old) {
 		next.past = p.past.withTally(p.tally, at)
-		next.tally, next.floor = r.newTally(r.config.Latency, at), tally.Counts{}
+		next.tally, next.floor = r.newTally(r.config.Latency, at), noCounts
 		next.tally.SetStreak(p.tally.Streak())
 	}
 	next.tally.SetSlow(r.config.SlowCall)

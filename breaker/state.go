@@ -185,7 +185,8 @@ func (p *regime) askedUntil(at time.Duration, drawn uint64) time.Duration {
 // history returns the stay at the given time, the time spent in each state before it, and the
 // transitions into each state up to it.
 func (p *regime) history(at time.Duration) (now stay, spent perState[time.Duration], entered perState[int64]) {
-	now, spent, entered = p.stay(), p.spent, p.entered
+	past := p.stays.orNone()
+	now, spent, entered = p.stay(), past.spent, past.entered
 	if p.timedOut(at) {
 		for _, s := range p.followingStays(at) {
 			*spent.of(now.state) += s.since - now.since
@@ -285,7 +286,7 @@ func (b *Breaker) open(p *regime, at time.Duration, why cause, counts window.Cou
 	wait := p.rules.cooldown(rounds)
 	next := p.next(openStay(at, max(addClamped(at, wait), p.askedUntil(at, hashTime(b.date(at))))))
 	details := b.newDetails(why.margin)
-	next.recovery = recovery{
+	next.recovery = &recovery{
 		reason: why.reason, details: details, openedBy: counts, rounds: rounds, cooldown: wait,
 		byRun: why.byRun, spare: why.spare, refused: int64(b.refused.Load()),
 	}
@@ -436,7 +437,7 @@ func (b *Breaker) setStay(p *regime, s stay, reason string) {
 		from = p.under
 	}
 	next := p.next(s)
-	next.recovery = recovery{reason: reason, rounds: from.rounds, cooldown: next.rules.cooldown(from.rounds)}
+	next.recovery = &recovery{reason: reason, rounds: from.rounds, cooldown: next.rules.cooldown(from.rounds)}
 	if p.under != nil {
 		if next.state == Closed {
 			next.rounds = 0
@@ -448,7 +449,7 @@ func (b *Breaker) setStay(p *regime, s stay, reason string) {
 	}
 	next.complete(b)
 	if p.state == s.state { // the state starts again, but that is not a transition
-		next.entered = p.entered
+		next.stays.entered = p.stays.orNone().entered
 		b.regime.Store(next)
 		return
 	}
