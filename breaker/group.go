@@ -373,7 +373,7 @@ func (b *Breaker) stayClosed(p *regime, at time.Duration, why cause, counts wind
 	p.prevented = addClamped(at, max(p.rules.config.Cooldown, time.Second))
 	s := b.places
 	s.prevented.Add(1)
-	b.changes.push(Change{
+	b.changes().push(Change{
 		Name: b.name, Key: b.member.text(), At: b.date(at), From: p.state, To: p.state, origin: why.origin, Counts: counts,
 		Reason: fmt.Sprintf("would open, but %d of %d keys are open, MaxOpen %.3g%%: %s",
 			s.taken.Load(), s.members.Load(), float64(s.share.Load())*100/float64(wholeRate), why.reason),

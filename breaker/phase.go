@@ -165,7 +165,7 @@ func (p *regime) complete(b *Breaker) {
 		p.refusal.Until = b.date(p.passesFrom())
 	case HalfOpen:
 		p.refusal.Until = b.date(p.passesFrom())
-		b.slots.reset(p.rules.config.Probes)
+		b.rareParts().slots.reset(p.rules.config.Probes)
 	case Recovering:
 		p.refusal.cooldown = maxRampPause
 		p.refusal.spread = &p.spread

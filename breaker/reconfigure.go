@@ -30,7 +30,6 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 // setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
 func (b *Breaker) setRules(r *rules, p *regime, t time.Time) {
 	now := b.clock.At(t) // not yet the latest time: a shadow has its own
-	b.changes.callback.Store(&r.config.OnChange)
 	b.replaceRegime(p.withRules(b, r, p.latest(now)), p.latest(now))
 	if s := p.shadow; s != nil {
 		shadow := s.advance(now)

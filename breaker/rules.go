@@ -301,7 +301,7 @@ func (m *Permit) isUninformative(d time.Time) bool {
 	b.usual.needed.Store(int64(addClamped(at, usualEvery)))
 	sampler.setSampling(true, at)
 	short := b.usual.mayBeShort(m.startedBy(p, at), deadline, sampler.regime.Load().sample, at)
-	if !short && !p.suspendedAt(deadline, at) || b.unanswered.addAndCheck(p, at, time.Duration(b.usual.known.Load())) {
+	if !short && !p.suspendedAt(deadline, at) || b.rareParts().unanswered.addAndCheck(p, at, time.Duration(b.usual.known.Load())) {
 		b.usual.counted.Store(int64(at))
 		return false
 	}

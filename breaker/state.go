@@ -230,12 +230,12 @@ func (b *Breaker) publish(p *regime, c Change) {
 	p.incidents = p.incidents.afterTransition(&c, b.regime.Load(), p.since, b.date)
 	b.regime.Store(p)
 	b.updatePlace(p)
-	if b.observed != nil {
-		b.observed.reportOpening(b, p.since, c)
+	if b.shadowOf != nil {
+		b.shadowOf.reportOpening(b, p.since, c)
 		return
 	}
 	c.Name, c.Key, c.At = b.name, b.member.text(), b.date(p.since)
-	b.changes.push(c)
+	b.changes().push(c)
 }
 
 // advance makes the transitions that were due by the given time, each at the time it was due, and
@@ -260,7 +260,7 @@ func (b *Breaker) trip(p *regime, at time.Duration, why cause, calls tally.Pair)
 		b.mu.Unlock()
 		return
 	}
-	b.changes.cause = why.ctx
+	b.changes().cause = why.ctx
 	// More calls may have been counted since: report those that were judged.
 	c := p.counts(at)
 	c.Successes, c.Failures = calls.Calls-calls.Failures, calls.Failures
@@ -271,9 +271,9 @@ func (b *Breaker) trip(p *regime, at time.Duration, why cause, calls tally.Pair)
 	} else {
 		b.stayClosed(now, at, why, c)
 	}
-	b.changes.cause = nil
+	b.changes().cause = nil
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 }
 
 // open opens the breaker for a cooldown, or longer if the service asked for that. The lock is held.
@@ -330,7 +330,7 @@ const forcedReason = "forced"
 // followOverride makes the override in effect that of the breaker after an override or the rules
 // have changed. why is the reason of the transition. The lock is held.
 func (b *Breaker) followOverride(p *regime, at time.Duration, why string) {
-	o := b.overrideInEffect(b.own, p.rules)
+	o := b.overrideInEffect(b.rareSoFar().own, p.rules)
 	switch {
 	case o.state == "" && p.under != nil:
 		b.resume(p, p.under.stayAt(at), at, why)
@@ -371,7 +371,7 @@ func (b *Breaker) forceAt(t time.Time, s State, reason string) {
 func (b *Breaker) setOverride(t time.Time, o override, why string) (version uint64) {
 	b.changeUnderLock(t, func(b *Breaker, p *regime, at time.Duration) {
 		o.version = settings.NextVersion()
-		b.own = o
+		b.rareParts().own = o
 		b.followOverride(p, at, why)
 	})
 	return o.version
@@ -466,5 +466,5 @@ func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *regime, at 
 	p := b.advance(at)
 	f(b, p, p.latest(at))
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 }
