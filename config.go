@@ -131,7 +131,7 @@ type ownParts struct {
 func (g *Gate) Reconfigure(c Config) error {
 	switch {
 	case g.own != nil:
-	case g.admissions.shared:
+	case g.keyed != nil:
 		return fmt.Errorf("weir: a gate of group %q cannot be changed alone, use Group.Reconfigure", g.name)
 	default:
 		return fmt.Errorf("weir: gate %q was made by Join, its Parts must be changed instead", g.name)

@@ -35,7 +35,7 @@ var (
 type Gate struct {
 	setup    atomic.Pointer[setup]
 	breaker  *breaker.Breaker
-	lastHold *atomic.Int64 // when the last hold ends; 0 if there is none
+	lastHold atomic.Pointer[atomic.Int64] // when the last hold ends; 0 if there is none
 	name     string
 	epoch    time.Time
 
@@ -44,9 +44,9 @@ type Gate struct {
 		extend(at int64, d, longest time.Duration, share uint64) (stretched time.Duration)
 		refused()
 	}
-	admissions *admissions
+	counts atomic.Pointer[admissions] // nil until a call is counted
 	// the moments at which refused calls may retry; nil until one is refused
-	places *atomic.Pointer[places.Places]
+	places atomic.Pointer[places.Places]
 	waits  *waits    // nil for a gate of Join, which is not reconfigured
 	keyed  member    // nil for a gate that is not in a group
 	own    *ownParts // nil for a gate of Join or of a group
@@ -104,11 +104,9 @@ func New(name string, c Config) *Gate {
 
 // newGate returns a gate without a breaker and a limiter.
 func newGate(name string) *Gate {
-	own := &keyHold[struct{}]{table: &holdTable[struct{}]{max: 1}}
-	began, a := time.Now(), new(admissions)
-	inLimiter.InitRequests(&a.calls, name, began)
-	g := &Gate{name: name, epoch: began, admissions: a, lastHold: &own.table.last, hold: own, places: &a.places}
-	own.table.epoch = g.epoch
+	g := &Gate{name: name, epoch: time.Now()}
+	g.hold = &ownHold{gate: g}
+	g.lastHold.Store(&neverHeld)
 	g.first.Gate = g
 	g.setup.Store(&g.first)
 	return g

@@ -16,7 +16,6 @@ import (
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
-	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/limiter"
 )
@@ -130,7 +129,6 @@ func newGroup[K comparable](name string, c GroupConfig, maxBuckets int) *Group[K
 	}
 	g.holds.epoch = g.epoch
 	inLimiter.InitRequests(&g.admissions.calls, name, g.epoch)
-	g.admissions.shared = true
 	g.breakers.Inside(friend.Key{}).SetGates(gates[K]{g})
 	if err := g.setConfig(c); err != nil {
 		panic(err)
@@ -183,15 +181,16 @@ type keyedGate[K comparable] struct {
 	parts    *groupParts[K] // of the first setup
 	bucket   limiter.Keyed[K]
 	hold     keyHold[K]
-	places   atomic.Pointer[places.Places]
 	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound
 	sharing  atomic.Bool                      // the key has room, and still shares a bound
 }
 
 func (g *Group[K]) newGate(key K, b *breaker.Breaker, room bool) *keyedGate[K] {
 	k := &keyedGate[K]{group: g, room: room, parts: g.parts.Load(), hold: keyHold[K]{table: &g.holds, key: key}}
-	k.name, k.epoch, k.breaker, k.admissions, k.lastHold = g.name, g.epoch, b, &g.admissions, &g.holds.last
-	k.Gate.hold, k.Gate.places, k.keyed, k.waits = &k.hold, &k.places, k, &g.waits
+	k.name, k.epoch, k.breaker, k.keyed = g.name, g.epoch, b, k
+	k.Gate.hold, k.waits = &k.hold, &g.waits
+	k.counts.Store(&g.admissions)
+	k.lastHold.Store(&g.holds.last)
 	if k.hasRoom() {
 		// a call of the key that now gets a slot without room looks afterwards for its gate, and
 		// waits for this one

@@ -254,7 +254,7 @@ func (g *setup) takeSlotFast(permit *Permit) bool {
 	s, ok := g.takeSlot(occupy)
 	if ok {
 		permit.of, permit.slot = g, s
-		inLimiter.Count(&g.admissions.calls, instrument.Allowed)
+		inLimiter.Count(&g.admissions().calls, instrument.Allowed)
 	}
 	return ok
 }
