@@ -31,18 +31,22 @@ type phase struct {
 	stays          *pastStays // nil before the first transition
 	shadow         *Breaker   // Shadow: the breaker that is asked about each call
 
-	retryAt  atomic.Int64                  // before that time the service asked not to be called
-	run      cusum.Counter                 // Closed: the run of failures
-	runBegan atomic.Int64                  // Closed: when the run began
-	probed   atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
-	full     atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
-	ramp     *ramp                         // Recovering: which calls pass; guarded by Breaker.mu
-	// HalfOpen, Recovering: spreads the waits that refused calls are told
-	spread evenSequence
-	drawn  uint64 // a number computed from the time at which the phase began
+	retryAt  atomic.Int64  // before that time the service asked not to be called
+	run      cusum.Counter // Closed: the run of failures
+	runBegan atomic.Int64  // Closed: when the run began
+	drawn    uint64        // a number computed from the time at which the phase began
+	*trial                 // HalfOpen, Recovering; nil otherwise
 	// Closed: the time until which further openings that MaxOpen prevents are not reported; guarded
 	// by Breaker.mu
 	prevented time.Duration
+}
+
+// trial is the part of a phase in which results decide whether more calls pass.
+type trial struct {
+	probed atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
+	full   atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
+	ramp   *ramp                         // Recovering: which calls pass; guarded by Breaker.mu
+	spread evenSequence                  // spreads the waits that refused calls are told
 }
 
 // regime is how the breaker treats calls: a phase, under a config, and measured in some way. It is
@@ -75,7 +79,8 @@ type regime struct {
 func newPhase(s stay) *phase {
 	p := &phase{state: s.state, since: s.since, wait: s.wait}
 	p.ends.Store(int64(s.until))
-	if s.state == HalfOpen {
+	if s.state == HalfOpen || s.state == Recovering {
+		p.trial = new(trial)
 		p.probed.Store(new(window.Counts))
 	}
 	p.retryAt.Store(math.MinInt64)
@@ -153,7 +158,9 @@ func (p *regime) complete(b *Breaker) {
 	}
 	p.derive(b)
 	p.drawn, p.refusedBefore = hashTime(b.date(p.since)), int64(b.refused.Load())
-	p.spread.state.Store(p.drawn)
+	if p.trial != nil {
+		p.spread.state.Store(p.drawn)
+	}
 	p.refusal = p.newRefusal(b)
 	switch p.state {
 	case Closed:

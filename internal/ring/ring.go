@@ -22,8 +22,8 @@ import (
 // A new ring has room for one row. The room doubles as rows come, up to that for all rows.
 type Ring struct {
 	width   int64
-	reach   int64
-	columns int64        // of a row: the number of its bucket, and the totals
+	reach   int32
+	columns int32        // of a row: the number of its bucket, and the totals
 	newest  atomic.Int64 // the newest bucket
 	head    atomic.Int64 // the index of its row: rows before it are of earlier buckets
 	end     atomic.Int64 // the offset at which the newest bucket ends
@@ -40,7 +40,7 @@ const restarting = math.MinInt64 / 2
 // New returns a ring of zero rows whose newest bucket is that of offset 0. A bucket is width
 // nanoseconds long. Rows can be read as far back as reach buckets before the newest one.
 func New(width int64, reach, columns int) *Ring {
-	r := &Ring{width: width, reach: int64(reach), columns: int64(columns) + 1}
+	r := &Ring{width: width, reach: int32(reach), columns: int32(columns) + 1}
 	rows := make([]atomic.Int64, r.columns)
 	r.rows.Store(&rows)
 	r.end.Store(r.End(0))
@@ -49,7 +49,7 @@ func New(width int64, reach, columns int) *Ring {
 
 // most is the number of rows of a full ring: the newest, reach before it, and the one being
 // written.
-func (r *Ring) most() int64 { return r.reach + 2 }
+func (r *Ring) most() int64 { return int64(r.reach) + 2 }
 
 // Bucket returns the number of the bucket that holds the offset. It is negative before offset 0.
 func (r *Ring) Bucket(offset int64) int64 {
@@ -89,7 +89,7 @@ func (r *Ring) Row(b int64) []atomic.Int64 {
 	head := r.head.Load()
 	rows := *r.rows.Load()
 	i := r.find(rows, head, b)
-	return rows[i+1 : i+r.columns : i+r.columns]
+	return rows[i+1:][:r.columns-1:r.columns-1]
 }
 
 // find returns the start of the oldest row whose bucket is b or later. If rows are overwritten
@@ -99,7 +99,7 @@ func (r *Ring) find(rows []atomic.Int64, head, b int64) int64 {
 	found := r.rowStart(head, 0)
 	// If each bucket since b has a row, the row of b is this many rows back. No earlier row is of
 	// b. It is reach+1 rows back if the head has moved on since the reader read Newest.
-	before := min(max(rows[found].Load()-b, 0), r.reach+1)
+	before := min(max(rows[found].Load()-b, 0), int64(r.reach)+1)
 	i := r.rowStart(head, before)
 	if before > head && (i >= int64(len(rows)) || rows[i].Load() == noBucket) {
 		// the ring is not full yet: the first row is at 0
@@ -127,7 +127,7 @@ func (r *Ring) rowStart(head, back int64) int64 {
 	if i < 0 {
 		i += r.most()
 	}
-	return i * r.columns
+	return i * int64(r.columns)
 }
 
 // Advance makes b the newest bucket, which begins with the given totals. It does nothing unless b
@@ -156,11 +156,11 @@ func (r *Ring) Advance(b int64, totals []int64) {
 // grow makes room for twice as many rows. The old rows stay as they are, for readers that have
 // them.
 func (r *Ring) grow(old []atomic.Int64) []atomic.Int64 {
-	rows := make([]atomic.Int64, min(2*int64(len(old)), r.most()*r.columns))
+	rows := make([]atomic.Int64, min(2*int64(len(old)), r.most()*int64(r.columns)))
 	for i := range old {
 		rows[i].Store(old[i].Load())
 	}
-	for i := int64(len(old)); i < int64(len(rows)); i += r.columns {
+	for i := int64(len(old)); i < int64(len(rows)); i += int64(r.columns) {
 		rows[i].Store(noBucket)
 	}
 	r.rows.Store(&rows)
@@ -173,7 +173,7 @@ func (r *Ring) grow(old []atomic.Int64) []atomic.Int64 {
 func (r *Ring) Restart(b int64, totals []int64) {
 	r.newest.Store(restarting)
 	rows := *r.rows.Load()
-	for i := int64(0); i < int64(len(rows)); i += r.columns {
+	for i := int64(0); i < int64(len(rows)); i += int64(r.columns) {
 		rows[i].Store(noBucket)
 	}
 	for column, n := range totals {
