@@ -72,19 +72,19 @@ type member interface {
 type setup struct {
 	*Gate
 
-	onlyBreaker bool     // there is nothing besides the breaker and inFlight
-	counting    bool     // inFlight counts the calls that get a slot at once
-	chances     *chances // nil if hopeless calls are not refused
+	onlyBreaker bool // there is nothing besides the breaker and inFlight
+	counting    bool // inFlight counts the calls that get a slot at once
+	shared      bool // inFlight is that of all keys without room
+	fixed       bool // inFlight is fixed, and no other gate shares it
+
+	chances *chances // nil if hopeless calls are not refused
 	// the limiter, if its epoch and that of the breaker are the gate's
 	bucket   *limiter.TokenBucket
 	limiter  limiter.Limiter      // nil if there is none
 	timed    limiter.TimedLimiter // the limiter, if it has this type
 	remote   limiter.Remote       // nil if there is none
 	throttle *throttle.Throttle   // nil if there is none
-
-	inFlight *inflight.Limiter // nil if there is none
-	shared   bool              // inFlight is that of all keys without room
-	fixed    bool              // inFlight is fixed, and no other gate shares it
+	inFlight *inflight.Limiter    // nil if there is none
 
 	maxWait time.Duration // MaxWait
 }

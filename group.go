@@ -24,9 +24,9 @@ import (
 type GroupConfig struct {
 	// Gate configures the gate of each key. Default the defaults of Config.
 	Gate Config
-	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 900 bytes more with
-	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also
-	// keeps up to MaxKeys holds, and token buckets of about 50 bytes each: up to a million, or
+	// MaxKeys is how many keys the group can have. A key takes 1.6 to 2.6 kB, and 900 bytes more
+	// with Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group
+	// also keeps up to MaxKeys holds, and token buckets of about 50 bytes each: up to a million, or
 	// MaxKeys if that is more, also for keys without room. The metrics weir.breaker.group.unguarded
 	// and weir.limiter.no_room count what is done without room. Default 100,000.
 	MaxKeys int
@@ -177,11 +177,11 @@ func (m gates[K]) NewGate(key K, b *breaker.Breaker) friend.Gate {
 type keyedGate[K comparable] struct {
 	Gate
 	group    *Group[K]
-	room     bool           // it is the gate of one key
 	parts    *groupParts[K] // of the first setup
 	bucket   limiter.Keyed[K]
 	hold     keyHold[K]
 	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound
+	room     bool                             // it is the gate of one key
 	sharing  atomic.Bool                      // the key has room, and still shares a bound
 }
 

@@ -89,7 +89,7 @@ func (r *Ring) Row(b int64) []atomic.Int64 {
 	head := r.head.Load()
 	rows := *r.rows.Load()
 	i := r.find(rows, head, b)
-	return rows[i+1:][:r.columns-1:r.columns-1]
+	return rows[i+1:][: r.columns-1 : r.columns-1]
 }
 
 // find returns the start of the oldest row whose bucket is b or later. If rows are overwritten
