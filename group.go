@@ -25,10 +25,11 @@ type GroupConfig struct {
 	// Gate configures the gate of each key. Default the defaults of Config.
 	Gate Config
 	// MaxKeys is how many keys the group can have. A key takes 1.6 to 2.6 kB, and 900 bytes more
-	// with Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group
-	// also keeps up to MaxKeys holds, and token buckets of about 50 bytes each: up to a million, or
-	// MaxKeys if that is more, also for keys without room. The metrics weir.breaker.group.unguarded
-	// and weir.limiter.no_room count what is done without room. Default 100,000.
+	// with Gate.Adaptive and 0.5 to 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig.
+	// The group also keeps up to MaxKeys holds, and token buckets of about 50 bytes each: up to a
+	// million, or MaxKeys if that is more, also for keys without room. The metrics
+	// weir.breaker.group.unguarded and weir.limiter.no_room count what is done without room.
+	// Default 100,000.
 	MaxKeys int
 	// MaxSeries is how many keys have their own series in metrics, up to half of MaxKeys: see
 	// breaker.GroupConfig. breaker.Off gives no key its own series. Default 100, or half of MaxKeys
