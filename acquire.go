@@ -23,7 +23,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 	if s.chances != nil {
 		return s.acquireInOrder(&attempt{ctx: ctx, now: g.now()}, permit)
 	}
-	held := g.lastHold.Load() != 0
+	held := g.lastHold.Load().Load() != 0
 	if s.onlyBreaker && !held {
 		if s.inFlight == nil && s.keyed == nil {
 			return inBreaker.Admit(g.breaker, &permit.breaker)
@@ -43,7 +43,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 			if s.inFlight != nil {
 				return s.acquireSlotFast(ctx, at, permit)
 			}
-			g.admissions.allowed.Add(1)
+			g.admissions().allowed.Add(1)
 			return nil
 		}
 		inBreaker.Drop(&permit.breaker)
@@ -131,7 +131,7 @@ func (g *setup) acquireInOrder(a *attempt, p *Permit) error {
 			g.giveBack(a, allStages)
 		}
 		if a.waiter != nil {
-			inLimiter.EndCall(&g.admissions.calls, a.now.Sub(a.began), admitted)
+			inLimiter.EndCall(&g.admissions().calls, a.now.Sub(a.began), admitted)
 		}
 	}()
 	at, err := g.pass(a)
@@ -189,7 +189,7 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 		err = inBreaker.CheckAt(g.breaker, a.now)
 		return err == nil, err
 	case holdStage:
-		if g.lastHold.Load() == 0 {
+		if g.lastHold.Load().Load() == 0 {
 			return true, nil
 		}
 		a.held = g.heldUntil(a.now)
@@ -281,7 +281,7 @@ func (g *setup) admit(a *attempt, p *Permit) error {
 	switch {
 	case a.waiter != nil: // acquireInOrder counts it
 	case g.limiter != nil || g.remote != nil || g.inFlight != nil:
-		g.admissions.allowed.Add(1)
+		g.admissions().allowed.Add(1)
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (g *setup) takeAt(now time.Time, n int) limiter.Result {
 // refused. The call is counted, as cancelled, only if the caller gave up.
 func (g *Gate) undecided(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		inLimiter.Count(&g.admissions.calls, instrument.Cancelled)
+		inLimiter.Count(&g.admissions().calls, instrument.Cancelled)
 	}
 	return err
 }

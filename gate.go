@@ -35,7 +35,7 @@ var (
 type Gate struct {
 	setup    atomic.Pointer[setup]
 	breaker  *breaker.Breaker
-	lastHold *atomic.Int64 // when the last hold ends; 0 if there is none
+	lastHold atomic.Pointer[atomic.Int64] // when the last hold ends; 0 if there is none
 	name     string
 	epoch    time.Time
 
@@ -44,9 +44,9 @@ type Gate struct {
 		extend(at int64, d, longest time.Duration, share uint64) (stretched time.Duration)
 		refused()
 	}
-	admissions *admissions
+	counts atomic.Pointer[admissions] // nil until a call is counted
 	// the moments at which refused calls may retry; nil until one is refused
-	places *atomic.Pointer[places.Places]
+	places atomic.Pointer[places.Places]
 	waits  *waits    // nil for a gate of Join, which is not reconfigured
 	keyed  member    // nil for a gate that is not in a group
 	own    *ownParts // nil for a gate of Join or of a group
@@ -72,19 +72,19 @@ type member interface {
 type setup struct {
 	*Gate
 
-	onlyBreaker bool     // there is nothing besides the breaker and inFlight
-	counting    bool     // inFlight counts the calls that get a slot at once
-	chances     *chances // nil if hopeless calls are not refused
+	onlyBreaker bool // there is nothing besides the breaker and inFlight
+	counting    bool // inFlight counts the calls that get a slot at once
+	shared      bool // inFlight is that of all keys without room
+	fixed       bool // inFlight is fixed, and no other gate shares it
+
+	chances *chances // nil if hopeless calls are not refused
 	// the limiter, if its epoch and that of the breaker are the gate's
 	bucket   *limiter.TokenBucket
 	limiter  limiter.Limiter      // nil if there is none
 	timed    limiter.TimedLimiter // the limiter, if it has this type
 	remote   limiter.Remote       // nil if there is none
 	throttle *throttle.Throttle   // nil if there is none
-
-	inFlight *inflight.Limiter // nil if there is none
-	shared   bool              // inFlight is that of all keys without room
-	fixed    bool              // inFlight is fixed, and no other gate shares it
+	inFlight *inflight.Limiter    // nil if there is none
 
 	maxWait time.Duration // MaxWait
 }
@@ -104,11 +104,9 @@ func New(name string, c Config) *Gate {
 
 // newGate returns a gate without a breaker and a limiter.
 func newGate(name string) *Gate {
-	own := &keyHold[struct{}]{table: &holdTable[struct{}]{max: 1}}
-	began, a := time.Now(), new(admissions)
-	inLimiter.InitRequests(&a.calls, name, began)
-	g := &Gate{name: name, epoch: began, admissions: a, lastHold: &own.table.last, hold: own, places: &a.places}
-	own.table.epoch = g.epoch
+	g := &Gate{name: name, epoch: time.Now()}
+	g.hold = &ownHold{gate: g}
+	g.lastHold.Store(&neverHeld)
 	g.first.Gate = g
 	g.setup.Store(&g.first)
 	return g

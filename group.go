@@ -16,7 +16,6 @@ import (
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
-	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/limiter"
 )
@@ -25,11 +24,12 @@ import (
 type GroupConfig struct {
 	// Gate configures the gate of each key. Default the defaults of Config.
 	Gate Config
-	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 900 bytes more with
-	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also
-	// keeps up to MaxKeys holds, and token buckets of about 50 bytes each: up to a million, or
-	// MaxKeys if that is more, also for keys without room. The metrics weir.breaker.group.unguarded
-	// and weir.limiter.no_room count what is done without room. Default 100,000.
+	// MaxKeys is how many keys the group can have. A key takes 1.6 to 2.6 kB, and 900 bytes more
+	// with Gate.Adaptive and 0.5 to 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig.
+	// The group also keeps up to MaxKeys holds, and token buckets of about 50 bytes each: up to a
+	// million, or MaxKeys if that is more, also for keys without room. The metrics
+	// weir.breaker.group.unguarded and weir.limiter.no_room count what is done without room.
+	// Default 100,000.
 	MaxKeys int
 	// MaxSeries is how many keys have their own series in metrics, up to half of MaxKeys: see
 	// breaker.GroupConfig. breaker.Off gives no key its own series. Default 100, or half of MaxKeys
@@ -130,7 +130,6 @@ func newGroup[K comparable](name string, c GroupConfig, maxBuckets int) *Group[K
 	}
 	g.holds.epoch = g.epoch
 	inLimiter.InitRequests(&g.admissions.calls, name, g.epoch)
-	g.admissions.shared = true
 	g.breakers.Inside(friend.Key{}).SetGates(gates[K]{g})
 	if err := g.setConfig(c); err != nil {
 		panic(err)
@@ -179,19 +178,20 @@ func (m gates[K]) NewGate(key K, b *breaker.Breaker) friend.Gate {
 type keyedGate[K comparable] struct {
 	Gate
 	group    *Group[K]
-	room     bool           // it is the gate of one key
 	parts    *groupParts[K] // of the first setup
 	bucket   limiter.Keyed[K]
 	hold     keyHold[K]
-	places   atomic.Pointer[places.Places]
 	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound
+	room     bool                             // it is the gate of one key
 	sharing  atomic.Bool                      // the key has room, and still shares a bound
 }
 
 func (g *Group[K]) newGate(key K, b *breaker.Breaker, room bool) *keyedGate[K] {
 	k := &keyedGate[K]{group: g, room: room, parts: g.parts.Load(), hold: keyHold[K]{table: &g.holds, key: key}}
-	k.name, k.epoch, k.breaker, k.admissions, k.lastHold = g.name, g.epoch, b, &g.admissions, &g.holds.last
-	k.Gate.hold, k.Gate.places, k.keyed, k.waits = &k.hold, &k.places, k, &g.waits
+	k.name, k.epoch, k.breaker, k.keyed = g.name, g.epoch, b, k
+	k.Gate.hold, k.waits = &k.hold, &g.waits
+	k.counts.Store(&g.admissions)
+	k.lastHold.Store(&g.holds.last)
 	if k.hasRoom() {
 		// a call of the key that now gets a slot without room looks afterwards for its gate, and
 		// waits for this one

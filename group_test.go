@@ -561,8 +561,8 @@ func stormOfKeys(t *testing.T, adaptive bool) {
 	require.Zero(t, callsInFlight(g))
 }
 
-// The comments of Config and GroupConfig say about 900 bytes for Adaptive, and 5 kB for
-// RefuseHopeless.
+// The comments of Config and GroupConfig say about 900 bytes for Adaptive, and 0.5 kB for the first
+// call with RefuseHopeless.
 func TestMemoryOfOptionsOfAKey(t *testing.T) {
 	bytes := func(c weir.Config) int {
 		const keys = 1000
@@ -576,7 +576,7 @@ func TestMemoryOfOptionsOfAKey(t *testing.T) {
 		return (after - before) / keys
 	}
 	require.InDelta(t, 900, float64(bytes(weir.Config{Adaptive: true})-bytes(weir.Config{})), 100)
-	require.InDelta(t, 5000, float64(bytes(weir.Config{RefuseHopeless: true})-bytes(weir.Config{})), 300)
+	require.InDelta(t, 500, float64(bytes(weir.Config{RefuseHopeless: true})-bytes(weir.Config{})), 100)
 }
 
 func TestMaxOpenBoundsTheGatesThatRefuse(t *testing.T) {

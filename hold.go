@@ -47,6 +47,33 @@ type keyHold[K comparable] struct {
 
 var holdSeed = maphash.MakeSeed()
 
+// ownHold is the hold of a gate that is not in a group. It makes the table for its first hold.
+type ownHold struct {
+	gate *Gate
+	held atomic.Pointer[keyHold[struct{}]]
+}
+
+// neverHeld is lastHold of a gate that was never held.
+var neverHeld atomic.Int64
+
+func (h *ownHold) endOf(at int64) (end int64, held bool) {
+	if k := h.held.Load(); k != nil {
+		end, held = k.endOf(at)
+	}
+	return end, held
+}
+
+func (h *ownHold) extend(at int64, d, longest time.Duration, share uint64) time.Duration {
+	if h.held.Load() == nil {
+		h.held.CompareAndSwap(nil, &keyHold[struct{}]{table: &holdTable[struct{}]{max: 1, epoch: h.gate.epoch}})
+	}
+	k := h.held.Load()
+	h.gate.lastHold.Store(&k.table.last)
+	return k.extend(at, d, longest, share)
+}
+
+func (*ownHold) refused() {} // only groups say which keys are refused most
+
 // endOf returns when the hold of the key ends, or false if the key is not held at the time.
 func (h *keyHold[K]) endOf(at int64) (int64, bool) {
 	h.table.restartIfNew(at)

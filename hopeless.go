@@ -86,7 +86,7 @@ func (g *setup) refuseHopeless(a *attempt) error {
 		a.test = true
 		return nil
 	}
-	g.admissions.hopeless.Add(1)
+	g.admissions().hopeless.Add(1)
 	return &HopelessError{Name: g.name, Left: max(left, 0), Chance: estimate.Chance(left)}
 }
 

@@ -3,6 +3,7 @@ package weir
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,7 +179,7 @@ func TestACallThatPassesTheStagesAgainLooksAtTheBreakerOnce(t *testing.T) {
 
 // endingHold ends while a call is refused, as if another call had cleared the table.
 type endingHold struct {
-	*keyHold[struct{}]
+	*ownHold
 	asked bool
 }
 
@@ -190,8 +191,10 @@ func (h *endingHold) endOf(at int64) (int64, bool) {
 
 func TestACallRefusedByAHoldThatEndsIsToldWhenItEnded(t *testing.T) {
 	g := New("g", Config{})
-	g.hold = &endingHold{keyHold: g.hold.(*keyHold[struct{}])}
-	g.lastHold.Store(math.MaxInt64)
+	g.hold = &endingHold{ownHold: g.hold.(*ownHold)}
+	var last atomic.Int64
+	last.Store(math.MaxInt64)
+	g.lastHold.Store(&last)
 	err := g.Run(t.Context(), func(context.Context) error { return nil })
 	require.ErrorIs(t, err, ErrRefused)
 	require.LessOrEqual(t, RetryAfter(err), time.Second)

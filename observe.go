@@ -12,7 +12,6 @@ import (
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
-	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/internal/striped"
 	"github.com/weir-go/weir/limiter"
@@ -40,19 +39,19 @@ func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 			}
 		}
 	}
-	if g.chances != nil && !g.admissions.observeHopeless(g.name, g.epoch, yield) {
+	if g.chances != nil && !g.admissions().observeHopeless(g.name, g.epoch, yield) {
 		return
 	}
 	if g.limiter == nil && g.remote == nil && g.inFlight == nil {
-		g.admissions.observeHeld(yield)
+		g.admissions().observeHeld(yield)
 		return
 	}
-	metrics := inLimiter.Series(&g.admissions.calls)
+	metrics := inLimiter.Series(&g.admissions().calls)
 	tokens := g.limiter != nil || g.remote != nil
-	if !g.admissions.observe(g.gotSlotAtOnce(), tokens, yield) {
+	if !g.admissions().observe(g.gotSlotAtOnce(), tokens, yield) {
 		return
 	}
-	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, inBound.Bound(l), yield) || g.limiter == nil {
+	if l := g.inFlight; l != nil && !g.admissions().observeInFlight(g.name, inBound.Bound(l), yield) || g.limiter == nil {
 		return
 	}
 	now := g.takeAt(g.now(), 0)
@@ -72,7 +71,7 @@ func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 			return
 		}
 	}
-	g.admissions.calls.Histograms(yield)
+	g.admissions().calls.Histograms(yield)
 }
 
 // Observe yields the metrics of the breakers by key, as [breaker.Group.Observe] does. It also
@@ -170,7 +169,7 @@ func (a *admissions) observeHeld(yield func(*stat.Series, float64) bool) {
 // a hold has refused are counted. For a gate of a [Group] the counts are those of all gates of the
 // group.
 func (g *Gate) Stats() limiter.Stats {
-	s := g.admissions.stats()
+	s := g.admissions().stats()
 	s.Allowed += g.gotSlotAtOnce()
 	return s
 }
@@ -192,12 +191,10 @@ func (g *Gate) gotSlotAtOnce() int64 {
 type admissions struct {
 	allowed striped.Counter  // the calls that were allowed without a wait
 	calls   limiter.Requests // the other calls
-	shared  bool             // by all gates of a group
 
 	hopeless       atomic.Int64
 	hopelessSeries atomic.Pointer[stat.Series]
 
-	places      atomic.Pointer[places.Places] // see Gate
 	lastRefusal atomic.Pointer[sharedRefusal]
 	bound       atomic.Pointer[instrument.InFlightSeries]
 }
@@ -209,9 +206,24 @@ func (a *admissions) stats() limiter.Stats {
 	return s
 }
 
+// admissions returns the counts, which are made for the first call that is counted.
+func (g *Gate) admissions() *admissions {
+	if a := g.counts.Load(); a != nil {
+		return a
+	}
+	return g.newAdmissions()
+}
+
+func (g *Gate) newAdmissions() *admissions {
+	a := new(admissions)
+	inLimiter.InitRequests(&a.calls, g.name, g.epoch)
+	g.counts.CompareAndSwap(nil, a)
+	return g.counts.Load()
+}
+
 // countRefused counts a call that the limits or a hold have refused.
 func (g *setup) countRefused() {
-	inLimiter.Count(&g.admissions.calls, instrument.Refused)
+	inLimiter.Count(&g.admissions().calls, instrument.Refused)
 	g.hold.refused()
 }
 
@@ -300,7 +312,7 @@ func (v gateView) parts() []view.Tunable {
 			}
 		}
 	}
-	if v.s.inFlight != nil && !v.g.admissions.shared {
+	if v.s.inFlight != nil && v.g.keyed == nil {
 		parts = append(parts, viewOf[view.Tunable](v.s.inFlight))
 	}
 	return parts

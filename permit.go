@@ -284,7 +284,7 @@ func (g *setup) takeSlotFast(permit *Permit) bool {
 	s, ok := g.takeSlot(occupy)
 	if ok {
 		permit.of, permit.slot = g, s
-		g.admissions.allowed.Add(1)
+		g.admissions().allowed.Add(1)
 	}
 	return ok
 }

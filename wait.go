@@ -66,7 +66,7 @@ type sharedRefusal struct {
 // same moment share one error, so that refusals under load do not allocate. If p is not nil, p
 // chooses the moment at which each refused caller should retry.
 func (g *setup) refusal(e limiter.LimitedError, p *places.Places) error {
-	a := g.admissions
+	a := g.admissions()
 	last := a.lastRefusal.Load()
 	if last != nil && last.err.Limit == e.Limit && last.err.Reason == e.Reason && last.places == p && last.maxWait == g.maxWait {
 		if early := last.err.Until.Sub(e.Until); early >= 0 && early < sameMoment {
@@ -106,7 +106,7 @@ const openedText = "weir: the breaker has opened"
 // wait waits at a stage that has refused a call, and at any other that refuses it later, until the
 // call has passed all stages. If the breaker opens meanwhile, the call is refused.
 func (g *setup) wait(a *attempt, at stage) error {
-	a.waiter = inLimiter.NewCall(&g.admissions.calls)
+	a.waiter = inLimiter.NewCall(&g.admissions().calls)
 	a.began, a.last = a.now, a.now.Add(g.maxWait)
 	ended, err := g.waitAndPass(a, at)
 	for ended && a.mustRestart(err) {
@@ -284,7 +284,7 @@ func (g *Gate) withReason(err error, maxWait time.Duration) error {
 
 // heldUntil returns when the hold ends, or the zero time if the gate is not held.
 func (g *Gate) heldUntil(now time.Time) (t time.Time) {
-	if g.lastHold.Load() == 0 {
+	if g.lastHold.Load().Load() == 0 {
 		return t
 	}
 	if end, held := g.hold.endOf(int64(now.Sub(g.epoch))); held {

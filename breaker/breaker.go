@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -17,34 +18,53 @@ type Breaker struct {
 	name     string
 	clock    clock.Clock
 	member   *membership // nil for a breaker that is not in a group
-	observed *Breaker    // the breaker whose shadow this is; nil for all other breakers
+	shadowOf *Breaker    // the breaker whose shadow this is; nil for all other breakers
 	regime   atomic.Pointer[regime]
 
-	late          atomic.Int64
-	abandoned     atomic.Int64
-	usual         *usualDuration // shared with the shadow
-	unanswered    uninformativeCalls
-	shadowOpened  atomic.Int64
-	shadowRefused atomic.Int64
-	changes       *changeQueue
-	makeSeries    sync.Once
-	series        *series
-	// the longest time in each state that was reported to observers
-	longestShown perState[atomic.Int64]
-
-	failures  atomic.Pointer[failureRing] // nil until a call fails
-	exemplars atomic.Pointer[exemplars]   // nil until a call may become an exemplar
-
-	mu     *sync.Mutex // held to change phase and to use slots
-	slots  probeSlots
-	places *openPlaces // of the group; nil for a breaker that is not in a group
-	placed bool        // b has a place; guarded by mu
-	own    override    // set by hand; guarded by mu
+	*withShadow
+	failures atomic.Pointer[failureRing] // nil until a call fails
+	rare     atomic.Pointer[rareParts]   // nil until one of them is needed
+	observed atomic.Pointer[observed]    // nil until the metrics are read
+	places   *openPlaces                 // of the group; nil for a breaker that is not in a group
+	placed   bool                        // b has a place; guarded by mu
 
 	// far from phase, because calls write these and read phase
 	refused striped.Counter
 	active  atomic.Int64 // of a member of a group: calls in flight, which keep its key
 }
+
+// withShadow is what a breaker shares with its shadow.
+type withShadow struct {
+	mu    sync.Mutex // held to change phase and to use slots
+	usual usualDuration
+}
+
+// rareParts are what most breakers never need: transitions, callers that wait for one, results
+// that do not count, overrides and exemplars.
+type rareParts struct {
+	late, abandoned             atomic.Int64
+	shadowOpened, shadowRefused atomic.Int64
+	unanswered                  uninformativeCalls
+	exemplars                   atomic.Pointer[exemplars]
+	changes                     changeQueue
+	slots                       probeSlots // guarded by mu
+	own                         override   // set by hand; guarded by mu
+}
+
+// rareParts returns the rare parts of b to change them.
+func (b *Breaker) rareParts() *rareParts {
+	if r := b.rare.Load(); r != nil {
+		return r
+	}
+	b.rare.CompareAndSwap(nil, &rareParts{changes: changeQueue{of: b}})
+	return b.rare.Load()
+}
+
+// noRareParts are those of a breaker that has needed none. They never change.
+var noRareParts = new(rareParts)
+
+// rareSoFar returns the rare parts of b to read them.
+func (b *Breaker) rareSoFar() *rareParts { return cmp.Or(b.rare.Load(), noRareParts) }
 
 // New returns a breaker that is closed, or in the state c.Force. The name appears in errors,
 // changes and metrics. New panics with the error of c.Validate if there is one.
@@ -63,11 +83,10 @@ func newAt(name string, c Config, t0 time.Time) *Breaker {
 
 // build returns a breaker with rules that other breakers may share.
 func build(name string, r *rules, t0 time.Time, m *membership) *Breaker {
-	b := &Breaker{name: name, member: m, changes: new(changeQueue), mu: new(sync.Mutex), usual: new(usualDuration)}
+	b := &Breaker{name: name, member: m, withShadow: new(withShadow)}
 	b.clock.Epoch = t0
-	b.changes.callback.Store(&r.config.OnChange)
 	p := firstPhase(r)
-	if o := b.overrideInEffect(b.own, r); o.state != "" {
+	if o := b.overrideInEffect(override{}, r); o.state != "" {
 		forced := *p
 		forced.phase = newPhase(endlessStay(o.state, 0))
 		forced.recovery, forced.under, forced.forcedFor = p.recovery, p, o.reason
@@ -243,13 +262,14 @@ func (b *Breaker) lifetimeLatency(p *regime) window.Latency {
 // ShadowTotals returns what the breaker would have done in the state Shadow, since it was made: how
 // many times it would have opened, and how many calls it would have refused.
 func (b *Breaker) ShadowTotals() (opened, refused int64) {
-	return b.shadowOpened.Load(), b.shadowRefused.Load()
+	r := b.rareSoFar()
+	return r.shadowOpened.Load(), r.shadowRefused.Load()
 }
 
 // firstPhase returns a closed phase that begins with its breaker.
 func firstPhase(r *rules) *regime {
-	p := &regime{phase: newPhase(endlessStay(Closed, 0)), rules: r, tally: r.newTally(r.config.Latency, 0)}
-	p.reason, p.cooldown = "initial state", r.cooldown(0)
+	p := &regime{phase: newPhase(endlessStay(Closed, 0)), rules: r, tally: r.newTally(r.config.Latency, 0), floor: noCounts}
+	p.recovery = initialRecovery
 	return p
 }
 
@@ -305,7 +325,7 @@ func (b *Breaker) restartIfNew(at, tolerance time.Duration) {
 		b.restart(at)
 	}
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 }
 
 // restart makes the breaker begin as a new one, but an override and all totals stay. Calls that
@@ -314,11 +334,13 @@ func (b *Breaker) restartIfNew(at, tolerance time.Duration) {
 func (b *Breaker) restart(at time.Duration) {
 	p := b.regime.Load()
 	b.usual.restart(at)
-	b.unanswered.restart()
+	if r := b.rare.Load(); r != nil {
+		r.unanswered.restart()
+	}
 	begun := func(s stay) *regime {
 		next := p.next(s)
 		next.since = at // earlier than the latest time
-		next.recovery = recovery{reason: "initial state", cooldown: p.rules.cooldown(0)}
+		next.recovery = initialRecovery
 		return next
 	}
 	next := begun(endlessStay(Closed, at))
@@ -329,13 +351,14 @@ func (b *Breaker) restart(at time.Duration) {
 		next.under, next.forcedFor = under, p.forcedFor
 	}
 	p.tally.Restart(at)
-	next.floor = p.tally.Totals()
+	floor := p.tally.Totals()
+	next.floor = &floor
 	if next.state != p.state {
 		next.complete(b)
 		b.publish(next, Change{From: p.state, To: next.state, Reason: "the clock is another one", origin: byClock})
 		return
 	}
-	next.generation, next.entered = p.generation, p.entered
+	next.generation, next.stays.entered = p.generation, p.stays.orNone().entered
 	next.complete(b)
 	b.regime.Store(next)
 }

@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"context"
 	"log"
 	"slices"
@@ -70,7 +71,7 @@ const maxQueued = 64
 // delivers all of them. So a change that a callback causes is delivered after that callback has
 // returned.
 type changeQueue struct {
-	callback atomic.Pointer[func(Change)] // points to nil for none
+	of *Breaker
 	// of the call that is being judged under the lock of the breaker, or nil
 	cause   context.Context
 	dropped atomic.Int64
@@ -83,6 +84,19 @@ type changeQueue struct {
 	watchers   map[waiting.Interrupter]struct{}
 }
 
+// changes returns the queue of b, which is also that of its shadow.
+func (b *Breaker) changes() *changeQueue { return &cmp.Or(b.shadowOf, b).rareParts().changes }
+
+// deliver calls the callback for every change of b.
+func (b *Breaker) deliver() {
+	if r := cmp.Or(b.shadowOf, b).rare.Load(); r != nil {
+		r.changes.deliver()
+	}
+}
+
+// callback returns Config.OnChange, nil for none.
+func (q *changeQueue) callback() func(Change) { return q.of.regime.Load().rules.config.OnChange }
+
 // push queues a change. The lock of the breaker is held, so changes are in order.
 func (q *changeQueue) push(c Change) {
 	q.mu.Lock()
@@ -92,7 +106,7 @@ func (q *changeQueue) push(c Change) {
 	c.ctx = q.cause
 	q.opened = q.opened || c.To == Open || c.To == ForcedOpen
 	switch {
-	case *q.callback.Load() == nil:
+	case q.callback() == nil:
 	case len(q.queue) == maxQueued:
 		q.dropped.Add(1)
 	default:
@@ -127,7 +141,11 @@ func (q *changeQueue) pop(first bool) (c Change, ok bool) {
 }
 
 // isBusy reports whether changes are being delivered or callers wait for the next opening.
-func (q *changeQueue) isBusy() bool {
+func (r *rareParts) isBusy() bool {
+	if r == nil {
+		return false
+	}
+	q := &r.changes
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.delivering || len(q.queue) > 0 || len(q.watchers) > 0
@@ -136,7 +154,7 @@ func (q *changeQueue) isBusy() bool {
 // call calls the callback. It recovers a panic, because the panic would reach a caller that did
 // not cause it. If the callback calls runtime.Goexit, call delivers the rest of the queue first.
 func (q *changeQueue) call(c Change) {
-	callback := *q.callback.Load()
+	callback := q.callback()
 	if callback == nil {
 		return
 	}

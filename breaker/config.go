@@ -29,8 +29,8 @@ type Config struct {
 	// most 1, or Off for never. Default 0.5 if SlowCall is set.
 	SlowRate float64
 	// Latency keeps a histogram of the durations of calls, if the window is a time span. It costs a
-	// second reading of the clock and two atomic adds per call, and 44 kB from the first call on.
-	// Default false.
+	// second reading of the clock and two atomic adds per call, and up to 36 kB: 5 kB from the
+	// first call on, and 2 kB per twelfth of the window with calls. Default false.
 	Latency bool
 	// ConsecutiveFailures is the number of consecutive failures at which the breaker opens, however
 	// far apart they are and whatever MinCalls is. Default 0: never.

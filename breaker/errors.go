@@ -148,7 +148,7 @@ func (r *rules) rateMargin(e *evidence) string {
 // slowMargin is like margin, but it says how many slow calls must have been fast. If another rule
 // is reached too, it returns "".
 func (r *rules) slowMargin(e *evidence) string {
-	if r.asked || r.runReached(e.run, e.calls, e.pending) || e.streak >= r.consecutive {
+	if r.asked || r.runReached(e.run, e.calls, e.pending) || e.streak >= int64(r.config.ConsecutiveFailures) {
 		return ""
 	}
 	slow := min(e.slow.Calls, e.calls.Calls)

@@ -89,7 +89,7 @@ func (b *Breaker) allStats(at time.Duration) AllStats {
 	opened, refused := b.ShadowTotals()
 	return AllStats{
 		State: b.stateAt(at), Since: b.date(b.regime.Load().stayAt(at).since), Counts: b.counts(at), Totals: b.Totals(),
-		Active: b.active.Load(), Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
+		Active: b.active.Load(), Late: b.rareSoFar().late.Load(), Abandoned: b.rareSoFar().abandoned.Load(), Dropped: b.rareSoFar().changes.dropped.Load(),
 		ShadowOpened: opened, ShadowRefused: refused,
 	}
 }
@@ -118,9 +118,10 @@ func (c Change) WithOrigin(origin string) Change {
 
 // LastSeq is the number of the latest change.
 func (b *Breaker) LastSeq() uint64 {
-	b.changes.mu.Lock()
-	defer b.changes.mu.Unlock()
-	return b.changes.seq
+	q := b.changes()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.seq
 }
 
 // Stay returns the number of the present stay, and whether the state is HalfOpen.

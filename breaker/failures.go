@@ -63,8 +63,8 @@ type openingDetails struct {
 
 // newDetails returns the details of an opening now. The lock is held.
 func (b *Breaker) newDetails(margin string) *openingDetails {
-	if b.observed != nil {
-		b = b.observed
+	if b.shadowOf != nil {
+		b = b.shadowOf
 	}
 	d := &openingDetails{margin: margin}
 	if r := b.failures.Load(); r != nil {
@@ -75,8 +75,8 @@ func (b *Breaker) newDetails(margin string) *openingDetails {
 
 // forgetFailures forgets all failures.
 func (b *Breaker) forgetFailures() {
-	if b.observed != nil {
-		b = b.observed
+	if b.shadowOf != nil {
+		b = b.shadowOf
 	}
 	b.failures.Store(nil)
 }
@@ -306,11 +306,12 @@ const maxTraceID = 64
 // keepExemplar keeps a call whose duration was counted, if its trace is known and an exemplar is
 // due. It calls a function of the user, so no lock is held.
 func (b *Breaker) keepExemplar(ctx context.Context, m *Permit, at time.Duration) {
-	list := b.exemplars.Load()
+	kept := &b.rareParts().exemplars
+	list := kept.Load()
 	if list == nil {
 		made := make(exemplars, len(instrument.BreakerCallDuration.Bounds)+1)
-		b.exemplars.CompareAndSwap(nil, &made)
-		list = b.exemplars.Load()
+		kept.CompareAndSwap(nil, &made)
+		list = kept.Load()
 	}
 	took := max(at-m.start, 0).Seconds()
 	i, _ := slices.BinarySearch(instrument.BreakerCallDuration.Bounds, took)
@@ -331,7 +332,7 @@ func (b *Breaker) keepExemplar(ctx context.Context, m *Permit, at time.Duration)
 
 // keptExemplars returns the exemplars, the shortest call first.
 func (b *Breaker) keptExemplars() (list []stat.Exemplar) {
-	all := b.exemplars.Load()
+	all := b.rareSoFar().exemplars.Load()
 	if all == nil {
 		return nil
 	}

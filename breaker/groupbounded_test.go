@@ -183,7 +183,7 @@ func TestGroupIsBoundedHoweverManyKeysThereAre(t *testing.T) {
 	require.InDelta(t, most, s.Members, float64(most/20))
 	require.Greater(t, s.Evictions, int64(keys-2*most))
 	require.Less(t, s.Unguarded, int64(keys/1000))
-	require.Less(t, grown, most*3000)
+	require.Less(t, grown, most*2300)
 
 	total := 0.0
 	for line, v := range g.Observe {
@@ -202,7 +202,7 @@ func TestGroupIsBoundedHoweverManyKeysThereAre(t *testing.T) {
 	}
 	require.LessOrEqual(t, g.Len(), most)
 	require.GreaterOrEqual(t, g.Stats().Unguarded, int64(failing-most))
-	require.Less(t, heapInUse()-before, most*3000)
+	require.Less(t, heapInUse()-before, most*2300)
 }
 
 func heapInUse() int {

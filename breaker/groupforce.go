@@ -35,23 +35,25 @@ func (g *Group[K]) changeOverride(why string, next func(now override) (to overri
 		return false
 	}
 	why = overrideReason(to.state, why)
-	queues := []*changeQueue{g.unguarded.followGroup(why)}
+	all := []*Breaker{g.unguarded}
 	for _, b := range g.All() {
-		queues = append(queues, b.followGroup(why))
+		all = append(all, b)
 	}
-	for _, q := range queues {
-		q.deliver()
+	for _, b := range all {
+		b.followGroup(why)
+	}
+	for _, b := range all {
+		b.deliver()
 	}
 	return true
 }
 
 // followGroup is followOverride after the override of the group has changed. It leaves the delivery
 // of the changes to its caller.
-func (b *Breaker) followGroup(why string) *changeQueue {
+func (b *Breaker) followGroup(why string) {
 	at := b.justNow(time.Now())
 	b.mu.Lock()
 	p := b.advance(at)
 	b.followOverride(p, p.latest(at), why)
 	b.mu.Unlock()
-	return b.changes
 }

@@ -91,7 +91,7 @@ func (inside) Refuse(b *Breaker, reason string) error {
 // Watch interrupts w once when b next opens or is forced open, or now if it is open. The goroutine
 // that changes b does so, after the change and outside all locks.
 func (i inside) Watch(b *Breaker, w waiting.Interrupter) {
-	q := b.changes
+	q := b.changes()
 	q.mu.Lock()
 	if q.watchers == nil {
 		q.watchers = map[waiting.Interrupter]struct{}{}
@@ -109,7 +109,7 @@ func (i inside) Watch(b *Breaker, w waiting.Interrupter) {
 
 // Unwatch ends Watch, and reports whether w was not interrupted.
 func (inside) Unwatch(b *Breaker, w waiting.Interrupter) bool {
-	q := b.changes
+	q := b.changes()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	_, found := q.watchers[w]
@@ -173,7 +173,7 @@ func (inside) Reconfigure(b *Breaker, c Config) (deliver func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.setRules(r, b.advance(at), t)
-	return b.changes.deliver
+	return b.deliver
 }
 
 // Stretch returns by how much b lengthens a wait d that a service asks for at the time t: by

@@ -143,12 +143,13 @@ func (r *rules) timeToEmpty() time.Duration {
 // Consecutive failures and runs of failures that are older than the window do not matter. The lock
 // is held.
 func (b *Breaker) isIdle(p *regime, r *rules, at time.Duration, unusedForLong bool) bool {
-	automatic, asNew := cmp.Or(p.under, p), b.overrideInEffect(b.own, r) == b.overrideInEffect(override{}, r)
-	if p.rules != r || automatic.state != Closed || b.own.state != "" || !asNew {
+	own := b.rareSoFar().own
+	automatic, asNew := cmp.Or(p.under, p), b.overrideInEffect(own, r) == b.overrideInEffect(override{}, r)
+	if p.rules != r || automatic.state != Closed || own.state != "" || !asNew {
 		return false
 	}
 	// a permit that was forgotten does not keep its key for ever
-	if b.active.Load() > 0 && !unusedForLong || b.changes.isBusy() || p.isHeld(at) {
+	if b.active.Load() > 0 && !unusedForLong || b.rare.Load().isBusy() || p.isHeld(at) {
 		return false
 	}
 	if p.shadow != nil {
@@ -156,7 +157,7 @@ func (b *Breaker) isIdle(p *regime, r *rules, at time.Duration, unusedForLong bo
 			return false
 		}
 	}
-	c := window.Counts(p.tally.Window(at, &p.floor))
+	c := window.Counts(p.tally.Window(at, p.floor))
 	if r.config.LastCalls > 0 {
 		return unusedForLong || c.Failures == 0 && c.Slow == 0
 	}
@@ -168,7 +169,7 @@ func (p *regime) isHeld(at time.Duration) bool { return time.Duration(p.retryAt.
 
 // recordLate records a result whose phase is not in effect any more.
 func (b *Breaker) recordLate() bool {
-	b.late.Add(1)
+	b.rareParts().late.Add(1)
 	return false
 }
 
@@ -194,5 +195,5 @@ func (b *Breaker) setGroupRules(t time.Time) {
 		b.setRules(r, p, t)
 	}
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 }

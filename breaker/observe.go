@@ -3,6 +3,7 @@ package breaker
 import (
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,9 +55,26 @@ func newSeries(name, key string, began time.Time) *series {
 	return s
 }
 
+// observed is what a breaker needs once its metrics are read.
+type observed struct {
+	makeSeries sync.Once
+	series     *series
+	// the longest time in each state that was reported to observers
+	longestShown perState[atomic.Int64]
+}
+
+func (b *Breaker) observedParts() *observed {
+	if o := b.observed.Load(); o != nil {
+		return o
+	}
+	b.observed.CompareAndSwap(nil, new(observed))
+	return b.observed.Load()
+}
+
 func (b *Breaker) ownSeries() *series {
-	b.makeSeries.Do(func() { b.series = newSeries(b.name, b.member.text(), b.clock.Epoch) })
-	return b.series
+	o := b.observedParts()
+	o.makeSeries.Do(func() { o.series = newSeries(b.name, b.member.text(), b.clock.Epoch) })
+	return o.series
 }
 
 // Histograms yields the durations of all calls, if Config.Latency is set. It takes no lock.
@@ -82,6 +100,7 @@ func (b *Breaker) observe(s *series, yield func(*stat.Series, float64) bool) boo
 func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Series, float64) bool) bool {
 	now, spent, entered := b.regime.Load().history(at)
 	at = max(at, now.since)
+	longest := &b.observedParts().longestShown
 	*spent.of(now.state) += at - now.since
 	if now.state == Open && now.until != math.MaxInt64 && !yield(s.remaining, (now.until-at).Seconds()) {
 		return false
@@ -92,7 +111,7 @@ func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Se
 			is = 1
 		}
 		if !yield(s.state[i], is) || !yield(s.transitions[i], float64(entered[i])) ||
-			!yield(s.time[i], raiseLongestShown(&b.longestShown[i], int64(spent[i])).Seconds()) {
+			!yield(s.time[i], raiseLongestShown(&longest[i], int64(spent[i])).Seconds()) {
 			return false
 		}
 	}
@@ -132,8 +151,9 @@ func (b *Breaker) observeTotals(s *series, yield func(*stat.Series, float64) boo
 			return false
 		}
 	}
+	r := b.rareSoFar()
 	return yield(s.slow, float64(totals.Slow)) &&
-		yield(s.late, float64(b.late.Load())) &&
-		yield(s.abandoned, float64(b.abandoned.Load())) &&
-		yield(s.dropped, float64(b.changes.dropped.Load()))
+		yield(s.late, float64(r.late.Load())) &&
+		yield(s.abandoned, float64(r.abandoned.Load())) &&
+		yield(s.dropped, float64(r.changes.dropped.Load()))
 }

@@ -23,27 +23,30 @@ type phase struct {
 	// Otherwise math.MaxInt64.
 	ends       atomic.Int64
 	generation uint64 // a result counts if its call began in a phase with the same number
-	recovery
+	*recovery
 
-	failuresBefore int64                   // the failures when the phase began
-	refusedBefore  int64                   // the calls refused when the phase began
-	incidents      *incidents              // nil before the first opening
-	spent          perState[time.Duration] // the time spent in each state before the phase
-	entered        perState[int64]         // the transitions into each state, this phase included
-	shadow         *Breaker                // Shadow: the breaker that is asked about each call
+	failuresBefore int64      // the failures when the phase began
+	refusedBefore  int64      // the calls refused when the phase began
+	incidents      *incidents // nil before the first opening
+	stays          *pastStays // nil before the first transition
+	shadow         *Breaker   // Shadow: the breaker that is asked about each call
 
-	retryAt  atomic.Int64                  // before that time the service asked not to be called
-	run      cusum.Counter                 // Closed: the run of failures
-	runBegan atomic.Int64                  // Closed: when the run began
-	probed   atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
-	full     atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
-	ramp     *ramp                         // Recovering: which calls pass; guarded by Breaker.mu
-	// HalfOpen, Recovering: spreads the waits that refused calls are told
-	spread evenSequence
-	drawn  uint64 // a number computed from the time at which the phase began
+	retryAt  atomic.Int64  // before that time the service asked not to be called
+	run      cusum.Counter // Closed: the run of failures
+	runBegan atomic.Int64  // Closed: when the run began
+	drawn    uint64        // a number computed from the time at which the phase began
+	*trial                 // HalfOpen, Recovering; nil otherwise
 	// Closed: the time until which further openings that MaxOpen prevents are not reported; guarded
 	// by Breaker.mu
 	prevented time.Duration
+}
+
+// trial is the part of a phase in which results decide whether more calls pass.
+type trial struct {
+	probed atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
+	full   atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
+	ramp   *ramp                         // Recovering: which calls pass; guarded by Breaker.mu
+	spread evenSequence                  // spreads the waits that refused calls are told
 }
 
 // regime is how the breaker treats calls: a phase, under a config, and measured in some way. It is
@@ -62,20 +65,22 @@ type regime struct {
 	rules     *rules
 	under     *regime    // of an override: what it lies over
 	forcedFor string     // of an override: its reason
-	refusal   *OpenError // the error of refused calls
+	refusal   *OpenError // the error of refused calls; nil if all calls pass
 	timing
 
 	tally *tally.Calls
-	past  endedWindows // the windows that Reconfigure has ended, as part of the totals
-	// the totals of tally when the phase began: calls before it do not count
-	floor tally.Counts
+	// the windows that Reconfigure has ended, as part of the totals; nil for none
+	past *endedWindows
+	// the totals of tally when the phase began: calls before it do not count; never changes
+	floor *tally.Counts
 }
 
 // newPhase returns the phase of a stay, without its history.
 func newPhase(s stay) *phase {
 	p := &phase{state: s.state, since: s.since, wait: s.wait}
 	p.ends.Store(int64(s.until))
-	if s.state == HalfOpen {
+	if s.state == HalfOpen || s.state == Recovering {
+		p.trial = new(trial)
 		p.probed.Store(new(window.Counts))
 	}
 	p.retryAt.Store(math.MinInt64)
@@ -95,13 +100,27 @@ func (p *phase) endless() { p.ends.Store(math.MaxInt64) }
 func (p *phase) moved(s stay) *phase {
 	next := newPhase(s)
 	next.generation, next.recovery, next.failuresBefore, next.refusedBefore = p.generation, p.recovery, p.failuresBefore, p.refusedBefore
-	next.incidents, next.spent, next.entered, next.drawn = p.incidents, p.spent, p.entered, p.drawn
+	next.incidents, next.stays, next.drawn = p.incidents, p.stays, p.drawn
 	next.retryAt.Store(p.retryAt.Load())
 	return next
 }
 
+// pastStays are the stays before a phase. They never change: a transition makes new ones.
+type pastStays struct {
+	spent   perState[time.Duration] // the time spent in each state before the phase
+	entered perState[int64]         // the transitions into each state, that into the phase included
+}
+
+// orNone returns a copy. A nil pastStays has no stays.
+func (s *pastStays) orNone() (all pastStays) {
+	if s != nil {
+		all = *s
+	}
+	return all
+}
+
 // recovery is the state that a breaker keeps from its first opening until it closes. During an
-// override the phase underneath keeps it.
+// override the phase underneath keeps it. Once its phase is complete, a recovery never changes.
 type recovery struct {
 	reason   string        // why the breaker opened
 	openedBy window.Counts // the counts that opened it
@@ -114,6 +133,12 @@ type recovery struct {
 	refused           int64           // the calls that the breaker had refused when it last opened
 	cooldown          time.Duration   // the latest cooldown
 }
+
+// initialRecovery is that of a breaker that has not left its first state.
+var initialRecovery = &recovery{reason: "initial state"}
+
+// noCounts is the floor of a tally that began with its phase.
+var noCounts = new(tally.Counts)
 
 // derive computes fields from the state, the rules and the breaker.
 func (p *regime) derive(b *Breaker) {
@@ -133,17 +158,21 @@ func (p *regime) complete(b *Breaker) {
 	}
 	p.derive(b)
 	p.drawn, p.refusedBefore = hashTime(b.date(p.since)), int64(b.refused.Load())
-	p.spread.state.Store(p.drawn)
+	if p.trial != nil {
+		p.spread.state.Store(p.drawn)
+	}
 	p.refusal = p.newRefusal(b)
 	switch p.state {
 	case Closed:
-		p.rounds, p.details = 0, nil
+		if p.rounds > 0 || p.details != nil {
+			p.recovery = &recovery{reason: p.reason}
+		}
 		b.forgetFailures()
 	case Open:
 		p.refusal.Until = b.date(p.passesFrom())
 	case HalfOpen:
 		p.refusal.Until = b.date(p.passesFrom())
-		b.slots.reset(p.rules.config.Probes)
+		b.rareParts().slots.reset(p.rules.config.Probes)
 	case Recovering:
 		p.refusal.cooldown = maxRampPause
 		p.refusal.spread = &p.spread
@@ -154,8 +183,11 @@ func (p *regime) complete(b *Breaker) {
 	}
 }
 
-// newRefusal returns the error of the calls that the phase refuses.
+// newRefusal returns the error of the calls that the phase refuses, or nil if all calls pass.
 func (p *regime) newRefusal(b *Breaker) *OpenError {
+	if p.passes == allCalls {
+		return nil
+	}
 	e := &OpenError{Name: b.name, Key: b.member.text(), State: p.state, Reason: cmp.Or(p.forcedFor, p.reason), cooldown: p.rules.config.Cooldown}
 	if p.details != nil && p.under == nil {
 		e.Margin, e.LastFailures = p.details.margin, p.details.failures
@@ -179,11 +211,12 @@ func (p *regime) passesFrom() time.Duration {
 // next returns the regime of the phase that follows p, not yet complete.
 func (p *regime) next(s stay) *regime {
 	s.since = p.latest(s.since)
-	next := &regime{phase: newPhase(s), rules: p.rules, tally: p.tally, past: p.past, floor: p.tally.Totals()}
+	floor, stays := p.tally.Totals(), p.stays.orNone()
+	*stays.spent.of(p.state) += s.since - p.since
+	*stays.entered.of(s.state)++
+	next := &regime{phase: newPhase(s), rules: p.rules, tally: p.tally, past: p.past, floor: &floor}
 	next.generation, next.recovery, next.failuresBefore = p.generation+1, p.recovery, p.totals().Failures
-	next.spent, next.entered, next.incidents = p.spent, p.entered, p.incidents
-	*next.spent.of(p.state) += s.since - p.since
-	*next.entered.of(s.state)++
+	next.stays, next.incidents = &stays, p.incidents
 	return next
 }
 
@@ -203,7 +236,7 @@ func (p *regime) totals() tally.Counts {
 
 // counts returns the calls in the window since the phase began.
 func (p *regime) counts(at time.Duration) window.Counts {
-	c := window.Counts(p.tally.Window(at, &p.floor))
+	c := window.Counts(p.tally.Window(at, p.floor))
 	c.ConsecutiveFailures = p.consecutive(p.tally.Streak())
 	return c
 }
@@ -215,11 +248,11 @@ func (p *regime) consecutive(streak int64) int64 {
 
 // hasLatency reports whether calls were timed, now or before a Reconfigure.
 func (p *regime) hasLatency() bool {
-	return p.rules.config.Latency || p.past.latency != nil || len(p.past.recent) > 0
+	return p.rules.config.Latency || p.past != nil
 }
 
 // endedWindows holds the counts of windows that Reconfigure has ended. An endedWindows never
-// changes.
+// changes, and a nil one has none.
 type endedWindows struct {
 	recent  []endedTally
 	counts  tally.Counts    // the calls of earlier tallies
@@ -238,8 +271,11 @@ const recordingTime = time.Minute
 
 // withTally returns the ended windows with one more tally, which ended at the given time. For a
 // tally that no goroutine can record to any more, only the totals are kept.
-func (p endedWindows) withTally(t *tally.Calls, at time.Duration) endedWindows {
-	next := endedWindows{counts: p.counts, latency: p.latency}
+func (p *endedWindows) withTally(t *tally.Calls, at time.Duration) *endedWindows {
+	if p == nil {
+		return &endedWindows{recent: []endedTally{{t, at}}}
+	}
+	next := &endedWindows{counts: p.counts, latency: p.latency}
 	for _, e := range p.recent {
 		if at-e.at < recordingTime {
 			next.recent = append(next.recent, e)
@@ -255,7 +291,7 @@ func (p endedWindows) withTally(t *tally.Calls, at time.Duration) endedWindows {
 	return next
 }
 
-func (p endedWindows) earlierLatency() (l window.Latency) {
+func (p *endedWindows) earlierLatency() (l window.Latency) {
 	if p.latency != nil {
 		l = *p.latency
 	}
@@ -263,8 +299,11 @@ func (p endedWindows) earlierLatency() (l window.Latency) {
 }
 
 // totals returns all calls. ConsecutiveFailures is meaningless.
-func (p endedWindows) totals() tally.Counts {
-	sum := p.counts
+func (p *endedWindows) totals() (sum tally.Counts) {
+	if p == nil {
+		return sum
+	}
+	sum = p.counts
 	for _, e := range p.recent {
 		sum = sum.Plus(e.tally.Totals())
 	}
@@ -272,8 +311,11 @@ func (p endedWindows) totals() tally.Counts {
 }
 
 // lifetimeLatency returns the durations of all calls.
-func (p endedWindows) lifetimeLatency() window.Latency {
-	sum := p.earlierLatency()
+func (p *endedWindows) lifetimeLatency() (sum window.Latency) {
+	if p == nil {
+		return sum
+	}
+	sum = p.earlierLatency()
 	for _, e := range p.recent {
 		sum = sum.Plus(window.Latency(e.tally.LifetimeLatency()))
 	}

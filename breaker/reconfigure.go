@@ -30,7 +30,6 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 // setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
 func (b *Breaker) setRules(r *rules, p *regime, t time.Time) {
 	now := b.clock.At(t) // not yet the latest time: a shadow has its own
-	b.changes.callback.Store(&r.config.OnChange)
 	b.replaceRegime(p.withRules(b, r, p.latest(now)), p.latest(now))
 	if s := p.shadow; s != nil {
 		shadow := s.advance(now)
@@ -65,7 +64,7 @@ func (p *regime) withRules(b *Breaker, r *rules, at time.Duration) *regime {
 	next.derive(b)
 	if !r.sameWindow(old) {
 		next.past = p.past.withTally(p.tally, at)
-		next.tally, next.floor = r.newTally(r.config.Latency, at), tally.Counts{}
+		next.tally, next.floor = r.newTally(r.config.Latency, at), noCounts
 		next.tally.SetStreak(p.tally.Streak())
 	}
 	next.tally.SetSlow(r.config.SlowCall)

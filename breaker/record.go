@@ -132,7 +132,7 @@ func (b *Breaker) judge(ctx context.Context, p *regime, at time.Duration, e *evi
 	if e.run == 0 {
 		p.addToRun(false)
 	}
-	e.calls, e.slow = p.tally.RatesAndMarkClean(at, &p.floor, &p.run)
+	e.calls, e.slow = p.tally.RatesAndMarkClean(at, p.floor, &p.run)
 	if why := p.limitReached(at, e); why != nil {
 		why.ctx = ctx
 		b.trip(p, at, *why, e.calls)

@@ -20,7 +20,7 @@ func (b *Breaker) allowProbe(m *Permit, at time.Duration) error {
 	}
 	refusal := b.probeRefusal(p, slot, at)
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 	if refusal != nil {
 		return b.refuse(refusal)
 	}
@@ -38,11 +38,11 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 	p := b.advance(at)
 	slot := -1
 	if !b.tooEarlyToProbe(p, at) {
-		slot = b.slots.findFree(at, p.rules.config.Probes)
+		slot = b.rareParts().slots.findFree(at, p.rules.config.Probes)
 	}
 	refusal := b.probeRefusal(p, slot, at)
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 	if refusal != nil {
 		return b.refuse(refusal)
 	}
@@ -60,7 +60,7 @@ func (b *Breaker) probeRefusal(p *regime, slot int, at time.Duration) *OpenError
 	case b.tooEarlyToProbe(p, at):
 		return p.refusal
 	}
-	next := b.slots.nextFree(at, p.rules.config.Probes)
+	next := b.rareParts().slots.nextFree(at, p.rules.config.Probes)
 	began := b.date(next - p.rules.config.ProbeTimeout)
 	if next >= p.until() { // HalfOpenTimeout ends first
 		next = p.reopenedUntil()
@@ -77,13 +77,13 @@ func (b *Breaker) probeRefusal(p *regime, slot int, at time.Duration) *OpenError
 
 // occupySlot occupies a slot, or returns -1 if none is free. The lock is held.
 func (b *Breaker) occupySlot(p *regime, at time.Duration) (slot int, use uint32) {
-	slot = b.slots.findFree(at, p.rules.config.Probes)
+	slot = b.rareParts().slots.findFree(at, p.rules.config.Probes)
 	if slot < 0 {
 		return slot, 0
 	}
-	use, abandoned := b.slots.occupy(slot, addClamped(p.latest(at), p.rules.config.ProbeTimeout))
+	use, abandoned := b.rareParts().slots.occupy(slot, addClamped(p.latest(at), p.rules.config.ProbeTimeout))
 	if abandoned {
-		b.abandoned.Add(1)
+		b.rareParts().abandoned.Add(1)
 	}
 	if timeout := p.rules.config.HalfOpenTimeout; timeout > 0 && p.until() == math.MaxInt64 {
 		// the first probe starts the timeout
@@ -99,7 +99,7 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 	p := b.advance(at)
 	counts := p.generation == m.issuer.generation
 	if counts {
-		b.changes.cause = ctx
+		b.changes().cause = ctx
 		took := at - m.start
 		p.tally.Record(at, tally.Outcome(o), took)
 		if o == Failure && f.isKept() {
@@ -113,10 +113,10 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 		} else {
 			b.addProbe(m, p, o, took > p.rules.config.SlowCall, at)
 		}
-		b.changes.cause = nil
+		b.changes().cause = nil
 	}
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 	if counts && m.issuer.traced && o <= Failure {
 		b.keepExemplar(ctx, m, at)
 	}
@@ -127,10 +127,10 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 // held.
 func (b *Breaker) addProbe(m *Permit, p *regime, o Outcome, slow bool, at time.Duration) {
 	if o != Success && o != Failure {
-		b.slots.leaveSlot(m.slot, m.slotUse, slotFree)
+		b.rareParts().slots.leaveSlot(m.slot, m.slotUse, slotFree)
 		return
 	}
-	b.slots.leaveSlot(m.slot, m.slotUse, slotUsed)
+	b.rareParts().slots.leaveSlot(m.slot, m.slotUse, slotUsed)
 	c := withResult(*p.probed.Load(), o, slow)
 	p.probed.Store(&c)
 	b.decideByProbes(p, c, at)
@@ -146,7 +146,7 @@ func (b *Breaker) decideByProbes(p *regime, c window.Counts, at time.Duration) {
 	}
 	pending := int64(0)
 	if r.runs {
-		pending = b.slots.inFlight(at)
+		pending = b.rareParts().slots.inFlight(at)
 	}
 	failed, decided := r.decide(c, pending, need)
 	switch {
@@ -301,7 +301,7 @@ func (b *Breaker) allowShare(m *Permit, at time.Duration) error {
 		}
 	}
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 	switch {
 	case p.state != Recovering: // the state has changed since the caller loaded the phase
 		m.slotUse = 0

@@ -19,7 +19,6 @@ type rules struct {
 	failureRate rate
 	slowRate    rate
 	minCalls    int64
-	consecutive int64
 	run         cusum.Rule
 	callNeeds
 }
@@ -37,7 +36,7 @@ type callNeeds struct {
 func newRules(c Config) *rules {
 	r := &rules{
 		config: c, failureRate: rateOf(c.FailureRate), slowRate: rateOf(c.SlowRate),
-		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
+		minCalls: int64(c.MinCalls),
 		callNeeds: callNeeds{
 			measured: c.SlowCall != math.MaxInt64 || c.Latency,
 			traced:   c.Trace != nil && c.Latency,
@@ -123,8 +122,8 @@ func (p *regime) limitReached(at time.Duration, e *evidence) *cause {
 		e.calls = tally.Pair{Calls: e.run.Calls(), Failures: e.run.Failures()}
 		return &c
 	}
-	if e.streak >= r.consecutive && p.consecutive(e.streak) >= r.consecutive {
-		reason := fmt.Sprintf("%d failures in a row, limit %d", p.consecutive(e.streak), r.consecutive)
+	if most := int64(r.config.ConsecutiveFailures); e.streak >= most && p.consecutive(e.streak) >= most {
+		reason := fmt.Sprintf("%d failures in a row, limit %d", p.consecutive(e.streak), most)
 		return &cause{reason: reason, origin: byCalls, margin: r.margin(e, "in a row")}
 	}
 	if r.config.Trip != nil {
@@ -144,7 +143,7 @@ func (p *regime) limitReached(at time.Duration, e *evidence) *cause {
 // failing reports whether the results reach a limit of rates, runs or failures in a row.
 func (r *rules) failing(e *evidence) bool {
 	_, reached := r.rateReached(e.calls, e.slow, e.pending)
-	return reached || r.runReached(e.run, e.calls, e.pending) || e.streak >= r.consecutive
+	return reached || r.runReached(e.run, e.calls, e.pending) || e.streak >= int64(r.config.ConsecutiveFailures)
 }
 
 // runReached reports whether a run of failures is long enough for a window with these calls, even
@@ -301,7 +300,7 @@ func (m *Permit) isUninformative(d time.Time) bool {
 	b.usual.needed.Store(int64(addClamped(at, usualEvery)))
 	sampler.setSampling(true, at)
 	short := b.usual.mayBeShort(m.startedBy(p, at), deadline, sampler.regime.Load().sample, at)
-	if !short && !p.suspendedAt(deadline, at) || b.unanswered.addAndCheck(p, at, time.Duration(b.usual.known.Load())) {
+	if !short && !p.suspendedAt(deadline, at) || b.rareParts().unanswered.addAndCheck(p, at, time.Duration(b.usual.known.Load())) {
 		b.usual.counted.Store(int64(at))
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 
 // newShadow returns a closed breaker that begins with phase p.
 func (b *Breaker) newShadow(p *regime) *Breaker {
-	s := &Breaker{name: b.name, observed: b, mu: b.mu, changes: b.changes, usual: b.usual}
+	s := &Breaker{name: b.name, shadowOf: b, withShadow: b.withShadow}
 	s.clock.Epoch = b.clock.Epoch
 	first := firstPhase(shadowRules(p.rules))
 	first.phase.since = p.since
@@ -37,7 +37,7 @@ func shadowRules(r *rules) *rules {
 func (p *regime) askShadow(b *Breaker, m *Permit, at time.Duration) {
 	var s Permit
 	if p.shadow.allow(&s, p.shadow.regime.Load(), at) != nil {
-		b.shadowRefused.Add(1)
+		b.rareParts().shadowRefused.Add(1)
 		return
 	}
 	m.shadowIssuer, m.slot, m.slotUse = s.issuer, s.slot, s.slotUse
@@ -61,8 +61,8 @@ func (b *Breaker) reportOpening(shadow *Breaker, since time.Duration, c Change) 
 	if c.To != Open || b.regime.Load().shadow != shadow {
 		return
 	}
-	b.shadowOpened.Add(1)
+	b.rareParts().shadowOpened.Add(1)
 	c.Name, c.Key, c.At, c.From, c.To = b.name, b.member.text(), b.date(since), Shadow, Shadow
 	c.Reason = "would open: " + c.Reason
-	b.changes.push(c)
+	b.changes().push(c)
 }

@@ -185,7 +185,8 @@ func (p *regime) askedUntil(at time.Duration, drawn uint64) time.Duration {
 // history returns the stay at the given time, the time spent in each state before it, and the
 // transitions into each state up to it.
 func (p *regime) history(at time.Duration) (now stay, spent perState[time.Duration], entered perState[int64]) {
-	now, spent, entered = p.stay(), p.spent, p.entered
+	past := p.stays.orNone()
+	now, spent, entered = p.stay(), past.spent, past.entered
 	if p.timedOut(at) {
 		for _, s := range p.followingStays(at) {
 			*spent.of(now.state) += s.since - now.since
@@ -229,12 +230,12 @@ func (b *Breaker) publish(p *regime, c Change) {
 	p.incidents = p.incidents.afterTransition(&c, b.regime.Load(), p.since, b.date)
 	b.regime.Store(p)
 	b.updatePlace(p)
-	if b.observed != nil {
-		b.observed.reportOpening(b, p.since, c)
+	if b.shadowOf != nil {
+		b.shadowOf.reportOpening(b, p.since, c)
 		return
 	}
 	c.Name, c.Key, c.At = b.name, b.member.text(), b.date(p.since)
-	b.changes.push(c)
+	b.changes().push(c)
 }
 
 // advance makes the transitions that were due by the given time, each at the time it was due, and
@@ -259,7 +260,7 @@ func (b *Breaker) trip(p *regime, at time.Duration, why cause, calls tally.Pair)
 		b.mu.Unlock()
 		return
 	}
-	b.changes.cause = why.ctx
+	b.changes().cause = why.ctx
 	// More calls may have been counted since: report those that were judged.
 	c := p.counts(at)
 	c.Successes, c.Failures = calls.Calls-calls.Failures, calls.Failures
@@ -270,9 +271,9 @@ func (b *Breaker) trip(p *regime, at time.Duration, why cause, calls tally.Pair)
 	} else {
 		b.stayClosed(now, at, why, c)
 	}
-	b.changes.cause = nil
+	b.changes().cause = nil
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 }
 
 // open opens the breaker for a cooldown, or longer if the service asked for that. The lock is held.
@@ -285,7 +286,7 @@ func (b *Breaker) open(p *regime, at time.Duration, why cause, counts window.Cou
 	wait := p.rules.cooldown(rounds)
 	next := p.next(openStay(at, max(addClamped(at, wait), p.askedUntil(at, hashTime(b.date(at))))))
 	details := b.newDetails(why.margin)
-	next.recovery = recovery{
+	next.recovery = &recovery{
 		reason: why.reason, details: details, openedBy: counts, rounds: rounds, cooldown: wait,
 		byRun: why.byRun, spare: why.spare, refused: int64(b.refused.Load()),
 	}
@@ -329,7 +330,7 @@ const forcedReason = "forced"
 // followOverride makes the override in effect that of the breaker after an override or the rules
 // have changed. why is the reason of the transition. The lock is held.
 func (b *Breaker) followOverride(p *regime, at time.Duration, why string) {
-	o := b.overrideInEffect(b.own, p.rules)
+	o := b.overrideInEffect(b.rareSoFar().own, p.rules)
 	switch {
 	case o.state == "" && p.under != nil:
 		b.resume(p, p.under.stayAt(at), at, why)
@@ -370,7 +371,7 @@ func (b *Breaker) forceAt(t time.Time, s State, reason string) {
 func (b *Breaker) setOverride(t time.Time, o override, why string) (version uint64) {
 	b.changeUnderLock(t, func(b *Breaker, p *regime, at time.Duration) {
 		o.version = settings.NextVersion()
-		b.own = o
+		b.rareParts().own = o
 		b.followOverride(p, at, why)
 	})
 	return o.version
@@ -436,7 +437,7 @@ func (b *Breaker) setStay(p *regime, s stay, reason string) {
 		from = p.under
 	}
 	next := p.next(s)
-	next.recovery = recovery{reason: reason, rounds: from.rounds, cooldown: next.rules.cooldown(from.rounds)}
+	next.recovery = &recovery{reason: reason, rounds: from.rounds, cooldown: next.rules.cooldown(from.rounds)}
 	if p.under != nil {
 		if next.state == Closed {
 			next.rounds = 0
@@ -448,7 +449,7 @@ func (b *Breaker) setStay(p *regime, s stay, reason string) {
 	}
 	next.complete(b)
 	if p.state == s.state { // the state starts again, but that is not a transition
-		next.entered = p.entered
+		next.stays.entered = p.stays.orNone().entered
 		b.regime.Store(next)
 		return
 	}
@@ -465,5 +466,5 @@ func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *regime, at 
 	p := b.advance(at)
 	f(b, p, p.latest(at))
 	b.mu.Unlock()
-	b.changes.deliver()
+	b.deliver()
 }

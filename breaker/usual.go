@@ -143,7 +143,7 @@ func (s *sample) pending() int64 {
 
 // endSampled counts the end of a sampled call, and learns from its duration.
 func (b *Breaker) endSampled(m *Permit, o Outcome, at time.Duration) {
-	s, u := m.issuer.sample, b.usual
+	s, u := m.issuer.sample, &b.usual
 	for old := s.newest.Load(); m.number > old && !s.newest.CompareAndSwap(old, m.number); {
 		old = s.newest.Load()
 	}

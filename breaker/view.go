@@ -38,7 +38,7 @@ func (v breakerView) Reset(_ context.Context, why string) error {
 func (v breakerView) Settings() []view.Setting {
 	v.b.mu.Lock()
 	defer v.b.mu.Unlock()
-	return stateSetting(v.b.own)
+	return stateSetting(v.b.rareSoFar().own)
 }
 
 func (v breakerView) Set(why string, s ...view.Setting) ([]view.Setting, error) {
@@ -53,8 +53,8 @@ func (v breakerView) Set(why string, s ...view.Setting) ([]view.Setting, error) 
 func (v breakerView) Restore(why string, set, earlier []view.Setting) (done bool) {
 	v.b.changeUnderLock(time.Now(), func(b *Breaker, p *regime, at time.Duration) {
 		var o override
-		if o, done = b.own.restored(set, earlier); done {
-			b.own = o
+		if o, done = b.rareSoFar().own.restored(set, earlier); done {
+			b.rareParts().own = o
 			b.followOverride(p, at, overrideReason(o.state, why))
 		}
 	})

@@ -17,7 +17,7 @@ import (
 // costs one more atomic add, and Latency two more. The first call of each bucket, and of each
 // second, takes a lock to move the window on. Readers never write and take no lock. A reading
 // covers the last Buckets buckets, including the current one: never more than the span. The window
-// takes about 500 bytes, and 56 bytes per bucket, for two buckets more than the span has. From the
+// takes about 500 bytes, and up to 56 bytes per bucket, as buckets get calls. From the
 // first moment at which two goroutines record at once, it takes up to 4 kB more, for counters
 // striped over cache lines.
 //

@@ -22,8 +22,9 @@ type CallsConfig struct {
 	Last int
 	// Slow is the duration above which a call counts as slow. Default 0: no call is slow.
 	Slow time.Duration
-	// Latency keeps a histogram of the duration of calls, which takes 36 kB from the first call on.
-	// A window over the last calls cannot keep one. Default false.
+	// Latency keeps a histogram of the duration of calls, which takes 5 kB from the first call on,
+	// and 2 kB per twelfth of the span with calls. A window over the last calls cannot keep one.
+	// Default false.
 	Latency bool
 }
 

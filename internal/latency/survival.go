@@ -34,7 +34,7 @@ const (
 // most 9.1 % higher. A time is rounded up too.
 //
 // Times are nanoseconds since an origin of the caller. All methods may be called from any number of
-// goroutines. The zero value is ready to use. It takes 4 KB.
+// goroutines. The zero value is ready to use.
 type Survival struct {
 	generations [2]generation
 	present     atomic.Int64 // the number of the present generation, whose parity is its index
@@ -45,13 +45,42 @@ type Survival struct {
 
 // generation counts calls by the bucket of their duration.
 type generation struct {
-	answered, cut [Buckets]atomic.Uint32
+	answered, cut sparseCounts
 }
 
 func (g *generation) clear() {
-	for i := range Buckets {
-		g.answered[i].Store(0)
-		g.cut[i].Store(0)
+	g.answered.clear()
+	g.cut.clear()
+}
+
+// sparseCounts are counters by bucket, in parts of which each is made when a call falls into it.
+// The durations of the calls to one service fall into a few parts.
+type sparseCounts [Buckets / partSize]atomic.Pointer[[partSize]atomic.Uint32]
+
+const partSize = 32
+
+func (c *sparseCounts) add(bucket int) {
+	p := &c[bucket/partSize]
+	if p.Load() == nil {
+		p.CompareAndSwap(nil, new([partSize]atomic.Uint32))
+	}
+	p.Load()[bucket%partSize].Add(1)
+}
+
+func (c *sparseCounts) load(bucket int) (n int64) {
+	if part := c[bucket/partSize].Load(); part != nil {
+		n = int64(part[bucket%partSize].Load())
+	}
+	return n
+}
+
+func (c *sparseCounts) clear() {
+	for i := range c {
+		if part := c[i].Load(); part != nil {
+			for j := range part {
+				part[j].Store(0)
+			}
+		}
 	}
 }
 
@@ -76,9 +105,9 @@ func (s *Survival) Record(at int64, took time.Duration, answered bool) {
 	counts := &s.generations[s.present.Load()&1]
 	i := bucketOf(max(int64(took), 0))
 	if answered {
-		counts.answered[i].Add(1)
+		counts.answered.add(i)
 	} else {
-		counts.cut[i].Add(1)
+		counts.cut.add(i)
 	}
 }
 
@@ -145,8 +174,8 @@ func (s *Survival) currentEstimate() *Estimate {
 	known := int64(0)
 	for i := range Buckets {
 		for g := range s.generations {
-			answered[i] += int64(s.generations[g].answered[i].Load())
-			cut[i] += int64(s.generations[g].cut[i].Load())
+			answered[i] += s.generations[g].answered.load(i)
+			cut[i] += s.generations[g].cut.load(i)
 		}
 		known += answered[i] + cut[i]
 	}

@@ -58,22 +58,22 @@ type Calls struct {
 	last    *lastCalls
 	buckets int64 // in the window, including the current one
 	// the offset from which a call must roll first, as the very first call must
-	rollAt atomic.Int64
-	rolls  atomic.Uint64 // checkpoints[rolls&1] is current
-	ring   *ring.Ring
-	mu     sync.Mutex // held to roll, and to use pause
-	pause  [2]int64   // the offsets of the latest pause: see Pause
-	timed  bool       // latency is tracked
+	rollAt    atomic.Int64
+	rolls     atomic.Uint64 // checkpoints[rolls&1] is current
+	ring      *ring.Ring
+	latency   atomic.Pointer[latency.Window] // made by the first roll, if timed
+	cleanMark atomic.Uint32                  // badCalls when the window was last found clean
+	timed     bool                           // latency is tracked
 
-	latency     atomic.Pointer[latency.Window] // made by the first roll, if timed: it takes 36 kB
-	cleanMark   atomic.Uint32                  // badCalls when the window was last found clean
+	// Fields that calls read are not on the cache line that every call writes. The end of the
+	// checkpoints counts ignored and refused calls, and few calls use what follows.
 	checkpoints [2]checkpoint
-	// fields that every call reads are not on the cache line that every call writes
-	_ [64]byte
+	mu          sync.Mutex // held to roll, and to use pause
+	pause       [2]int64   // the offsets of the latest pause: see Pause
+	_           [24]byte
 
 	counters [counterCount]striped.Counter
 	streak   atomic.Int64
-	_        [8]byte
 }
 
 // New returns an empty tally over time. Calls that take longer than slowAbove count as slow.

@@ -22,8 +22,8 @@ func Keyed(keys int) []Object {
 		{"limiter.Group, a live key without its string", keys, 56, groupOfNames},
 		{"throttled's map, a live key without its string", keys, 0, throttledMap},
 		{"sync.Map of x/time/rate, a live key without its string", keys, 0, syncMap},
-		{"breaker.Group, a member", 1000, 0, breakerGroup},
-		{"weir.Group, a member with a limit", 1000, 0, gateGroup},
+		{"breaker.Group, a member", 1000, 1500, breakerGroup},
+		{"weir.Group, a member with a limit", 1000, 1800, gateGroup},
 	}
 }
 

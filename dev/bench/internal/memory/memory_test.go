@@ -25,6 +25,16 @@ func TestEveryObjectTakesMemory(t *testing.T) {
 	}
 }
 
+func TestNoObjectExceedsItsBound(t *testing.T) {
+	for _, object := range memory.All(20_000) {
+		if object.Bound > 0 {
+			size := object.Size()
+			t.Log(size)
+			require.False(t, size.Missed(), "%v", size)
+		}
+	}
+}
+
 func TestMissedNeedsABound(t *testing.T) {
 	fine, large, free := memory.Size{"key", 44.2, 56}, memory.Size{"key", 57, 56}, memory.Size{Name: "breaker", Bytes: 2384}
 	require.Equal(t, []bool{false, true, false}, []bool{fine.Missed(), large.Missed(), free.Missed()})

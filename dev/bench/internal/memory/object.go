@@ -57,9 +57,9 @@ func All(keys int) []Object {
 func singleObjects() []Object {
 	perSecond := limiter.PerSecond(1)
 	return []Object{
-		{"breaker.Breaker", 1000, 0, repeat(func() any { return afterOneCall(breaker.Config{}) })},
+		{"breaker.Breaker", 1000, 1400, repeat(func() any { return afterOneCall(breaker.Config{}) })},
 		{"breaker.Breaker, last 100 calls", 1000, 0, repeat(func() any { return afterOneCall(breaker.Config{LastCalls: 100}) })},
-		{"breaker.Breaker, latency", 200, 0, repeat(func() any { return afterOneCall(breaker.Config{Latency: true}) })},
+		{"breaker.Breaker, latency", 200, 10_000, repeat(func() any { return afterOneCall(breaker.Config{Latency: true}) })},
 		{"gobreaker, 10 buckets", 1000, 0, repeat(func() any {
 			return gobreaker.NewCircuitBreaker[int](gobreaker.Settings{Interval: 10 * time.Second, BucketPeriod: time.Second})
 		})},
@@ -67,8 +67,8 @@ func singleObjects() []Object {
 			return circuitbreaker.NewBuilder[int]().WithFailureRateThreshold(0.5, 20, 10*time.Second).Build()
 		})},
 		{"window.Counter, 10 buckets", 1000, 0, repeat(func() any { return window.NewCounter(window.Config{}) })},
-		{"window.Calls, 10 buckets", 1000, 0, repeat(func() any { return afterOneRecord(window.CallsConfig{}) })},
-		{"window.Calls, 100 buckets", 1000, 0, repeat(func() any { return afterOneRecord(window.CallsConfig{Buckets: 100}) })},
+		{"window.Calls, 10 buckets", 1000, 600, repeat(func() any { return afterOneRecord(window.CallsConfig{}) })},
+		{"window.Calls, 100 buckets", 1000, 600, repeat(func() any { return afterOneRecord(window.CallsConfig{Buckets: 100}) })},
 		{"window.Calls with latency: two histograms of 256 buckets, one over time", 200, 0, repeat(func() any { return afterOneRecord(window.CallsConfig{Latency: true}) })},
 		{"window.View, 10 buckets", 1000, 0, repeat(func() any { return window.NewView(window.Config{}) })},
 		{"limiter.TokenBucket", 1000, 0, repeat(func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: perSecond}) })},
@@ -79,7 +79,8 @@ func singleObjects() []Object {
 		{"limiter.NewSlidingLog, full with 100", 1000, 0, repeat(func() any { return newFullLog(100) })},
 		{"inflight.Limiter", 1000, 0, repeat(func() any { return inflight.New(inflight.Config{Limit: 10}) })},
 		{"x/time/rate.Limiter", 1000, 0, repeat(func() any { return rate.NewLimiter(1, 1) })},
-		{"weir.Gate", 1000, 0, repeat(func() any { return weir.New("bench", weir.Config{Rate: perSecond}) })},
+		{"weir.Gate", 1000, 1700, repeat(func() any { return gateAfterOneCall(weir.Config{}) })},
+		{"weir.Gate with a limit", 1000, 2400, repeat(func() any { return gateAfterOneCall(weir.Config{Rate: perSecond}) })},
 		{"alert rule over five minutes", 1000, 0, newRules},
 	}
 }
@@ -101,6 +102,12 @@ func afterOneCall(c breaker.Config) any {
 	b := breaker.New("bench", c)
 	_ = b.Run(context.Background(), succeed)
 	return b
+}
+
+func gateAfterOneCall(c weir.Config) any {
+	g := weir.New("bench", c)
+	_ = g.Run(context.Background(), succeed)
+	return g
 }
 
 func succeed(context.Context) error { return nil }

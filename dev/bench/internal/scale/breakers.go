@@ -18,7 +18,7 @@ func (t timer) breakers() Experiment {
 			{Name: "Group.Observe", Says: fit.Linear, Cost: t.observeGroup},
 		},
 		Why: "Get reads the map of one of up to 256 shards, under a lock that readers share. " +
-			"A member takes about 2.5 KB, so a thousand members fill the cache of a core. From there on, each call fetches several cache lines from slower memory. " +
+			"A member takes 1.3 KB or more, so a thousand members fill the cache of a core. From there on, each call fetches several cache lines from slower memory. " +
 			"Observe sums the members that have no series of their own, so it reads all of them.",
 	}
 }
