@@ -22,7 +22,7 @@ type evaluator struct {
 	sampling *sampling
 	trackers map[string]*tracker // by the label "key"
 
-	durations latency.Histogram
+	durations latency.Sparse
 	// The evaluating goroutine counts in stats. Other goroutines read published, a copy that never
 	// changes.
 	stats     ruleStats
@@ -70,9 +70,9 @@ func ownRule(r Rule, c Config) Rule {
 
 // evaluate evaluates the rule and returns its alerts. If ctx ends meanwhile, the state of the
 // alerts stays as it was.
-func (e *evaluator) evaluate(ctx context.Context, at time.Time) ([]Alert, outcome) {
+func (e *evaluator) evaluate(ctx context.Context, w *worker, at time.Time) ([]Alert, outcome) {
 	began := time.Now()
-	readings, complete, result := e.read(ctx, at)
+	readings, complete, result := e.read(ctx, w, at)
 	if ctx.Err() != nil {
 		return nil, result
 	}
@@ -84,7 +84,7 @@ func (e *evaluator) evaluate(ctx context.Context, at time.Time) ([]Alert, outcom
 		e.applyNoData(at)
 	}
 	alerts := e.alerts(at)
-	if described := e.describe(ctx, alerts); result.fault == noFault {
+	if described := e.describe(ctx, w, alerts); result.fault == noFault {
 		result = described
 	}
 	e.count(result.fault, readings, at)
@@ -92,21 +92,14 @@ func (e *evaluator) evaluate(ctx context.Context, at time.Time) ([]Alert, outcom
 	return alerts, result
 }
 
-// withinBudget runs user code of the rule.
-func (e *evaluator) withinBudget(ctx context.Context, fn func()) outcome {
-	ctx, cancel := context.WithTimeout(ctx, e.budget)
-	defer cancel()
-	return e.guard.call(ctx, fn)
-}
-
 // read reads the value of each member. complete is false if the members are unknown because user
 // code failed. A value that is not finite counts as missing data.
-func (e *evaluator) read(ctx context.Context, at time.Time) (_ []reading, complete bool, _ outcome) {
+func (e *evaluator) read(ctx context.Context, w *worker, at time.Time) (_ []reading, complete bool, _ outcome) {
 	// The readings are not a named result: user code that hangs may write to its variables later.
 	var readings []reading
 	var sampled outcome
 	sample := e.sampling.sample // user code that hangs must not use a later sampler
-	result := e.withinBudget(ctx, func() {
+	result := w.call(ctx, &e.guard, e.budget, func() {
 		sampled = sample(at, func(r reading) { readings = append(readings, r) })
 	})
 	if result.fault != noFault {
@@ -200,7 +193,7 @@ func (e *evaluator) alerts(at time.Time) []Alert {
 
 // describe sets the summaries to what Rule.Describe returns. If Describe fails for an alert, its
 // default summary stays.
-func (e *evaluator) describe(ctx context.Context, alerts []Alert) outcome {
+func (e *evaluator) describe(ctx context.Context, w *worker, alerts []Alert) outcome {
 	if e.rule.Describe == nil || len(alerts) == 0 {
 		return outcome{}
 	}
@@ -208,7 +201,7 @@ func (e *evaluator) describe(ctx context.Context, alerts []Alert) outcome {
 	texts := make([]string, len(alerts))
 	var described outcome
 	describe := e.rule.Describe
-	result := e.withinBudget(ctx, func() {
+	result := w.call(ctx, &e.guard, e.budget, func() {
 		for i, a := range copies {
 			texts[i] = a.Summary
 			if one := recovered(func() { texts[i] = describe(a) }); one.fault != noFault {
@@ -355,6 +348,70 @@ func (g *guard) call(ctx context.Context, fn func()) outcome {
 	case <-timer.C:
 		return outcome{fault: hung}
 	}
+}
+
+// worker calls user code of rules on one goroutine, because a new goroutine and its stack take
+// longer than most rules do. If that code hangs, the next call has another goroutine. The zero
+// value is ready to use by one goroutine, which calls stop in the end.
+type worker struct {
+	jobs  chan job // nil if there is no goroutine
+	done  chan outcome
+	timer *time.Timer
+}
+
+type job struct {
+	guard *guard
+	fn    func()
+}
+
+// call is guard.call, and the code must also return within the budget and gracePeriod.
+func (w *worker) call(ctx context.Context, g *guard, budget time.Duration, fn func()) outcome {
+	if !g.begin() {
+		return outcome{fault: hung}
+	}
+	if w.jobs == nil {
+		w.start()
+	}
+	w.jobs <- job{g, fn}
+	w.timer.Reset(budget)
+	ended := ctx.Done()
+	for range 2 {
+		select {
+		case o := <-w.done:
+			if o.fault == exited {
+				w.stop()
+			}
+			return o
+		case <-ended:
+		case <-w.timer.C:
+		}
+		ended = nil
+		w.timer.Reset(gracePeriod)
+	}
+	w.stop()
+	return outcome{fault: hung}
+}
+
+func (w *worker) start() {
+	jobs, done := make(chan job), make(chan outcome, 1)
+	w.jobs, w.done = jobs, done
+	if w.timer == nil {
+		w.timer = time.NewTimer(gracePeriod)
+	}
+	go func() {
+		for j := range jobs {
+			j.guard.run(j.fn, done)
+		}
+	}()
+}
+
+// stop ends the goroutine when the user code has returned.
+func (w *worker) stop() {
+	if w.jobs != nil {
+		close(w.jobs)
+		w.timer.Stop()
+	}
+	w.jobs = nil
 }
 
 func (g *guard) begin() bool {

@@ -162,9 +162,11 @@ func (m *Monitor) evaluateOnce(ctx context.Context, t time.Time, tolerance time.
 	}
 	m.restoreState(s)
 	var alerts []Alert
+	var w worker
+	defer w.stop()
 	for _, e := range s.evaluators {
 		before := e.stats.latest
-		found, result := e.evaluate(ctx, m.now)
+		found, result := e.evaluate(ctx, &w, m.now)
 		if ctx.Err() != nil {
 			return
 		}

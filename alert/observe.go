@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/instrument"
@@ -21,12 +22,12 @@ import (
 // because it would fail again or because its alert resolved long before it could be delivered. A
 // silenced notification is held back until no [Silence] matches its alert.
 func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
-	for _, r := range m.setup.Load().series.rules {
+	for _, r := range m.setup.Load().series().rules {
 		if !yieldAll(r.values, r.evaluator.published.Load(), yield) {
 			return
 		}
 	}
-	for _, n := range m.setup.Load().series.notifiers {
+	for _, n := range m.setup.Load().series().notifiers {
 		if !yieldAll(n.values, n.deliverer.published.Load(), yield) {
 			return
 		}
@@ -36,13 +37,13 @@ func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
 // Histograms yields the durations of the evaluations per rule, and of the delivery attempts per
 // notifier. It takes no lock.
 func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	for _, r := range m.setup.Load().series.rules {
+	for _, r := range m.setup.Load().series().rules {
 		durations := window.Latency(r.evaluator.durations.Snapshot())
 		if !yield(r.durations, durations.Histogram()) {
 			return
 		}
 	}
-	for _, n := range m.setup.Load().series.notifiers {
+	for _, n := range m.setup.Load().series().notifiers {
 		durations := window.Latency(n.deliverer.durations.Snapshot())
 		if !yield(n.durations, durations.Histogram()) {
 			return
@@ -58,8 +59,10 @@ type monitorSeries struct {
 
 type ruleSeries struct {
 	evaluator *evaluator
-	values    []valueOf[*ruleStats]
-	durations *stat.Series
+
+	name, severity string // of the rule
+	values         []valueOf[*ruleStats]
+	durations      *stat.Series
 }
 
 type notifierSeries struct {
@@ -84,22 +87,28 @@ func yieldAll[S any](values []valueOf[S], stats S, yield func(*stat.Series, floa
 	return true
 }
 
-func newMonitorSeries(evaluators []*evaluator, deliverers []*deliverer) *monitorSeries {
-	m := &monitorSeries{}
-	for _, e := range evaluators {
-		m.rules = append(m.rules, newRuleSeries(e))
+// newMonitorSeries returns a function that returns the metrics, and makes them when it is first
+// called.
+func newMonitorSeries(evaluators []*evaluator, deliverers []*deliverer) func() *monitorSeries {
+	m := &monitorSeries{rules: make([]ruleSeries, len(evaluators))}
+	for i, e := range evaluators {
+		m.rules[i] = ruleSeries{evaluator: e, name: e.rule.Name, severity: e.rule.Severity}
 	}
-	for _, d := range deliverers {
-		m.notifiers = append(m.notifiers, newNotifierSeries(d))
-	}
-	return m
+	return sync.OnceValue(func() *monitorSeries {
+		for i := range m.rules {
+			m.rules[i].make()
+		}
+		for _, d := range deliverers {
+			m.notifiers = append(m.notifiers, newNotifierSeries(d))
+		}
+		return m
+	})
 }
 
-func newRuleSeries(e *evaluator) ruleSeries {
-	name, severity := e.rule.Name, e.rule.Severity
-	r := ruleSeries{evaluator: e, durations: instrument.AlertEvaluationDuration.Series(name, severity)}
+func (r *ruleSeries) make() {
+	r.durations = instrument.AlertEvaluationDuration.Series(r.name, r.severity)
 	add := func(i *stat.Instrument, attr []string, read func(*ruleStats) (float64, bool)) {
-		r.values = append(r.values, valueOf[*ruleStats]{i.Series(append([]string{name, severity}, attr...)...), read})
+		r.values = append(r.values, valueOf[*ruleStats]{i.Series(append([]string{r.name, r.severity}, attr...)...), read})
 	}
 	for p := range phases {
 		attr := []string{p.String()}
@@ -114,7 +123,6 @@ func newRuleSeries(e *evaluator) ruleSeries {
 	}
 	add(instrument.AlertValue, nil, func(s *ruleStats) (float64, bool) { return s.value, s.hasValue })
 	add(instrument.AlertLastEvaluation, nil, func(s *ruleStats) (float64, bool) { return unixSeconds(s.at) })
-	return r
 }
 
 func newNotifierSeries(d *deliverer) notifierSeries {

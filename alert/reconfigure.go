@@ -54,7 +54,7 @@ type setup struct {
 	config     Config
 	evaluators []*evaluator
 	deliverers []*deliverer
-	series     *monitorSeries
+	series     func() *monitorSeries
 }
 
 // nextSetup holds the parts from which a setup is built. It is made before the lock busy is taken,

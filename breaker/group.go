@@ -41,9 +41,11 @@ import (
 // reset or reconfigured. The metric weir.breaker.group.unguarded counts these calls of Get.
 //
 // All methods may be called from any number of goroutines. Get blocks only while room is searched
-// for a new key, which takes some microseconds. Keys are compared as a whole, except for long keys:
-// see GroupConfig.MaxKeys. A key that is not equal to itself, such as NaN, is unguarded. The zero
-// value does not work: use NewGroup.
+// for a new key, which takes some microseconds, or a fraction of a millisecond if most keys must be
+// looked at. A key with calls in its window is looked at again when they have left it, or after 10
+// seconds, so room that Reset makes may be found that late. Keys are compared as a whole, except
+// for long keys: see GroupConfig.MaxKeys. A key that is not equal to itself, such as NaN, is
+// unguarded. The zero value does not work: use NewGroup.
 type Group[K comparable] struct {
 	name      string
 	maxKeys   int

@@ -150,11 +150,11 @@ func TestAMemberThatLeavesWhileItIsAddedUp(t *testing.T) {
 	m, err := b.Allow()
 	require.NoError(t, err)
 	read := func(meanwhile func()) (n int64) {
-		_, others := g.collect(func(s *summableSeries, to *sum, of *Breaker) {
+		_, others := g.collect(func(to *sum, of *Breaker, _ time.Time) {
 			if of == b {
 				meanwhile()
 			}
-			s.addLatency(to, of)
+			to.addLatency(of)
 		})
 		all := others.durations()
 		return all.Count()
@@ -178,12 +178,12 @@ func TestKeysWithTheSameTextAreShownOnce(t *testing.T) {
 			g.Get(fmt.Sprint("k", i))
 		}
 		n := 0
-		own, _ := g.collect(func(s *summableSeries, to *sum, of *Breaker) {
+		own, _ := g.collect(func(to *sum, of *Breaker, now time.Time) {
 			if n++; n == 10 {
 				g.Forget(try)
 				g.Get(text)
 			}
-			s.add(to, of)
+			to.addMetrics(of, now)
 		})
 		require.LessOrEqual(t, len(own), 1)
 		g.Forget(text)

@@ -1,11 +1,12 @@
 package breaker
 
 import (
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -19,23 +20,21 @@ const otherKey = "_other"
 type groupObservers struct {
 	name   string
 	others summableSeries
-	gone   []sum // by shard, guarded by its lock: the counts of members that left, among the others
+	gone   []sum // by shard, guarded by its lock: the counters of the others that left
 
 	mu  sync.Mutex          // taken under the lock of a shard
 	own map[string]struct{} // the keys that have series of their own, as text
 	max int                 // how many these may be
 
 	showing sync.Mutex // held by observers
-	highest sum        // the highest counters of the others that were shown
+	highest shownSum   // the highest counters of the others that were shown
 }
 
 func (o *groupObservers) init(name string, t0 time.Time, maxOwn, shards int) {
 	o.name, o.max, o.own = name, maxOwn, map[string]struct{}{}
 	o.others = newSummableSeries(name, otherKey, t0)
-	o.highest = o.others.emptySum()
-	for range shards {
-		o.gone = append(o.gone, o.others.emptySum())
-	}
+	o.highest.values = make([]float64, len(o.others.order))
+	o.gone = make([]sum, shards)
 }
 
 // ownSeries are the series of one key.
@@ -65,7 +64,10 @@ func (o *groupObservers) takeSeries(key string, began time.Time) *ownSeries {
 // The lock of its shard is held.
 func (o *groupObservers) leave(b *Breaker, own *ownSeries, shard int) {
 	if own == nil {
-		o.gone[shard].add(o.others.countersOf(b))
+		gone := &o.gone[shard]
+		gone.addMetrics(b, time.Now())
+		gone.members = perState[int64]{}
+		gone.addLatency(b)
 		return
 	}
 	o.mu.Lock()
@@ -101,7 +103,7 @@ func (s *ownSeries) isIdle(name string, totals window.Totals, now time.Time) boo
 // Observe blocks new keys only while it copies a part of the keys. It evicts keys with series of
 // their own that are idle and had no call for 10 minutes.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
-	own, others := g.collect((*summableSeries).add)
+	own, others := g.collect((*sum).addMetrics)
 	for _, m := range own {
 		if !m.breaker.observe(m.own.series, yield) {
 			return
@@ -126,7 +128,7 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if !g.rules.Load().config.Latency {
 		return
 	}
-	own, others := g.collect((*summableSeries).addLatency)
+	own, others := g.collect(func(to *sum, b *Breaker, _ time.Time) { to.addLatency(b) })
 	for _, m := range own {
 		b := m.breaker
 		h := b.lifetimeLatency(b.regime.Load()).Histogram()
@@ -143,23 +145,25 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 //
 // For each shard the members and the sum of those that left are copied under its lock, so each call
 // is in exactly one of them. A member that leaves after the copy keeps its counts.
-func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []*member[K], others sum) {
+func (g *Group[K]) collect(add func(to *sum, b *Breaker, now time.Time)) (own []*member[K], others shownSum) {
 	o := &g.observers
 	o.showing.Lock()
 	defer o.showing.Unlock()
-	now := time.Now()
-	others = o.others.emptySum()
-	add(&o.others, &others, g.unguarded)
+	var all sum
+	add(&all, g.unguarded, time.Now())
 	// the unguarded breaker belongs to no key, so its state does not count
-	clear(others.values[:3*stateCount])
+	all.members, all.entered, all.spent = perState[int64]{}, perState[int64]{}, perState[float64]{}
 	shown := map[string]bool{}
 	var members []*member[K]
+	var regimes []*regime
 	for i := range g.members.Shards() {
-		members = g.members.AppendShard(i, members[:0], func() { others.add(o.gone[i]) })
+		members = g.members.AppendShard(i, members[:0], func() { all.add(&o.gone[i]) })
+		regimes = readAhead(members, regimes[:0])
+		now := time.Now() // not for each member: reading the clock waits for all earlier loads
 		for _, m := range members {
 			switch {
 			case m.own == nil:
-				add(&o.others, &others, m.breaker)
+				add(&all, m.breaker, now)
 			case shown[m.own.key]: // another key with the same text has taken the series meanwhile
 			default:
 				shown[m.own.key] = true
@@ -170,8 +174,26 @@ func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []*me
 			}
 		}
 	}
-	o.highest.raiseCounters(&others, &o.others)
+	others = shownSum{all.values(), all.latency}
+	o.highest.raiseCounters(&others, o.others.order)
 	return own, others
+}
+
+// readAhead loads what addMetrics reads. Many members are in no cache. A processor waits for the
+// memory of several of them at once, but only if it has little to do between the loads.
+func readAhead[K comparable](members []*member[K], regimes []*regime) []*regime {
+	for _, m := range members {
+		b := m.breaker
+		regimes = append(regimes, b.regime.Load())
+		b.rare.Load()
+		b.refused.Load()
+	}
+	for _, p := range regimes {
+		p.until()
+		p.tally.Latest()
+		p.tally.Streak()
+	}
+	return regimes
 }
 
 // newGroupSeries returns the series of the group itself: its keys, evictions, unguarded calls and
@@ -186,11 +208,11 @@ func newGroupSeries(name string, began time.Time) (all [4]*stat.Series) {
 	return all
 }
 
-// summableSeries has the series of a breaker, and the order of those that can be summed over
-// breakers.
+// summableSeries has the series of a breaker, and those that can be summed over breakers in the
+// order of sum.values.
 type summableSeries struct {
 	*series
-	order []*stat.Series // in the order of Breaker.observe: the series of the states first
+	order []*stat.Series
 }
 
 func newSummableSeries(name, key string, began time.Time) summableSeries {
@@ -204,89 +226,100 @@ func newSummableSeries(name, key string, began time.Time) summableSeries {
 	return l
 }
 
-// emptySum returns an empty sum.
-func (l *summableSeries) emptySum() sum { return sum{values: make([]float64, len(l.order))} }
-
-// add adds the metrics of b to the sum, except durations.
-func (l *summableSeries) add(to *sum, b *Breaker) {
-	l.eachMetric(b, func(_ *stat.Series, i int, v float64) {
-		if i >= 0 {
-			to.values[i] += v
-		}
-	})
-}
-
-// eachMetric calls f with each metric of b and its index in order, or -1 if it cannot be summed.
-func (l *summableSeries) eachMetric(b *Breaker, f func(s *stat.Series, i int, v float64)) {
-	next := 0
-	b.observe(l.series, func(s *stat.Series, v float64) bool {
-		i := slices.Index(l.order[next:], s)
-		if i >= 0 {
-			i += next
-			next = i
-		}
-		f(s, i, v)
-		return true
-	})
-}
-
-// addLatency adds the durations of the calls of b to the sum.
-func (l *summableSeries) addLatency(to *sum, b *Breaker) {
-	if p := b.regime.Load(); p.hasLatency() {
-		if all := b.lifetimeLatency(p); all.Count() > 0 {
-			to.addLatency(all)
-		}
-	}
-}
-
-// countersOf returns the counters of b, and 0 for metrics that are not counters.
-func (l *summableSeries) countersOf(b *Breaker) sum {
-	a := l.emptySum()
-	l.add(&a, b)
-	l.addLatency(&a, b)
-	for i, s := range l.order {
-		if s.Instrument.Kind != stat.Counter {
-			a.values[i] = 0
-		}
-	}
-	return a
-}
-
 // sum is a sum of the metrics of breakers.
 type sum struct {
-	values  []float64       // in the order of summableSeries
+	members, entered         perState[int64]
+	spent                    perState[float64] // in nanoseconds
+	counts                   tally.Counts
+	late, abandoned, dropped int64
+	latency                  *window.Latency // nil for no call
+}
+
+// addMetrics adds the metrics of b, except durations. It reads few lines of memory, because those
+// of many breakers are in no cache.
+func (a *sum) addMetrics(b *Breaker, now time.Time) {
+	at := b.inClock(b.clock.Peek(now), clock.ReadTolerance)
+	p := b.regime.Load()
+	stay, spent, entered := p.history(at)
+	*spent.of(stay.state) += max(at-stay.since, 0)
+	*a.members.of(stay.state)++
+	for i := range stateCount {
+		a.entered[i] += entered[i]
+		a.spent[i] += float64(spent[i])
+	}
+	counts := p.totals()
+	counts.Refused = int64(b.refused.Load())
+	a.counts = a.counts.Plus(counts)
+	if r := b.rare.Load(); r != nil {
+		a.late += r.late.Load()
+		a.abandoned += r.abandoned.Load()
+		a.dropped += r.changes.dropped.Load()
+	}
+}
+
+// addLatency adds the durations of the calls of b.
+func (a *sum) addLatency(b *Breaker) {
+	if p := b.regime.Load(); p.hasLatency() {
+		if all := b.lifetimeLatency(p); all.Count() > 0 {
+			a.addDurations(&all)
+		}
+	}
+}
+
+func (a *sum) addDurations(more *window.Latency) {
+	all := *more
+	if a.latency != nil {
+		all = a.latency.Plus(*more)
+	}
+	a.latency = &all
+}
+
+// add adds another sum.
+func (a *sum) add(more *sum) {
+	for i := range stateCount {
+		a.members[i] += more.members[i]
+		a.entered[i] += more.entered[i]
+		a.spent[i] += more.spent[i]
+	}
+	a.counts = a.counts.Plus(more.counts)
+	a.late, a.abandoned, a.dropped = a.late+more.late, a.abandoned+more.abandoned, a.dropped+more.dropped
+	if more.latency != nil {
+		a.addDurations(more.latency)
+	}
+}
+
+// values returns the values of summableSeries.order.
+func (a *sum) values() (values []float64) {
+	for i := range stateCount {
+		values = append(values, float64(a.members[i]), float64(a.entered[i]), a.spent[i]/float64(time.Second))
+	}
+	for _, n := range byOutcome(window.Counts(a.counts)) {
+		values = append(values, float64(n))
+	}
+	return append(values, float64(a.counts.Slow), float64(a.late), float64(a.abandoned), float64(a.dropped))
+}
+
+// shownSum is a sum as it is shown.
+type shownSum struct {
+	values  []float64       // of summableSeries.order
 	latency *window.Latency // nil for no call
 }
 
-func (a *sum) durations() (l window.Latency) {
+func (a *shownSum) durations() (l window.Latency) {
 	if a.latency != nil {
 		l = *a.latency
 	}
 	return l
 }
 
-// add adds more to the sum.
-func (a *sum) add(more sum) {
-	for i, v := range more.values {
-		a.values[i] += v
-	}
-	if more.latency != nil {
-		a.addLatency(*more.latency)
-	}
-}
-
-// addLatency adds more to the durations.
-func (a *sum) addLatency(more window.Latency) {
-	all := a.durations().Plus(more)
-	a.latency = &all
-}
-
 // raiseCounters replaces each counter of now that is below the highest value that was shown before.
-// a holds these highest values. Sums of the same times in a different order differ by rounding, and
-// a member that leaves while it is added still counts the calls that are in flight then. Prometheus
-// takes a counter that falls, even by a nanosecond, for a counter that restarted from 0.
-func (a *sum) raiseCounters(now *sum, l *summableSeries) {
-	for i, s := range l.order {
+// a holds these highest values. Sums of the same times in a different order differ by rounding. The
+// time in a state may become shorter, because a transition may have a time before the latest
+// observation. And a member that leaves while it is added still counts the calls that are in flight
+// then. Prometheus takes a counter that falls, even by a nanosecond, for a counter that restarted
+// from 0.
+func (a *shownSum) raiseCounters(now *shownSum, order []*stat.Series) {
+	for i, s := range order {
 		if s.Instrument.Kind == stat.Counter {
 			a.values[i] = max(a.values[i], now.values[i])
 			now.values[i] = a.values[i]

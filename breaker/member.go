@@ -96,29 +96,42 @@ func (m unguardedMember[K]) forced() override {
 	return o
 }
 
-// IsIdle reports whether a new breaker would decide as that of the member does. used is when the
-// member was last used. The lock of its shard is held.
-func (m *member[K]) IsIdle(t, used time.Time) bool {
+// IsIdle reports whether a new breaker would decide as that of the member does, and if not, for how
+// long the calls in its window forbid it. used is when the member was last used. The lock of its
+// shard is held.
+func (m *member[K]) IsIdle(t, used time.Time) (idle bool, busy time.Duration) {
 	b := m.breaker
-	if !b.mu.TryLock() {
-		return false // it is in use
+	p, at := b.regime.Load(), b.clock.Peek(t)
+	if busy = p.busyFor(at); busy > 0 || !b.mu.TryLock() {
+		return false, busy
 	}
 	defer b.mu.Unlock()
-	p := b.regime.Load()
-	at := b.clock.Peek(t)
+	p = b.regime.Load()
 	if p.state == Closed && b.clock.IsNew(at, p.seen(), clock.ReadTolerance) {
 		b.restart(at) // changes no state, so there is nothing to deliver
 		p = b.regime.Load()
 	}
 	if !b.isIdle(p, m.rules(), p.latest(at), t.Sub(used) >= lastCallsKept) {
-		return false
+		return false, 0
 	}
 	// A gate takes a slot and looks then whether the member has left. So the member leaves before
 	// its gate is asked for slots: at least one of the two sees the other.
 	m.left.Store(true)
-	idle := !m.hasBusyGate()
+	idle = !m.hasBusyGate()
 	m.left.Store(idle)
-	return idle
+	return idle, 0
+}
+
+// busyFor returns for how long the window is not empty if no call comes, or 0 if that is not known.
+func (p *regime) busyFor(at time.Duration) time.Duration {
+	if p.state != Closed || p.rules.config.LastCalls > 0 || at < p.seen()-clock.ReadTolerance {
+		return 0
+	}
+	c := window.Counts(p.tally.Window(at, p.floor))
+	if c.Calls() == 0 {
+		return 0
+	}
+	return p.tally.NewestBucket() + p.rules.config.Window - at
 }
 
 // hasBusyGate reports whether the member has a gate whose calls hold slots in flight. A new gate

@@ -2,9 +2,12 @@ package prom
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/stat/read"
@@ -21,6 +24,7 @@ type Collector struct {
 	families map[*stat.Instrument]*family
 	descs    []*prometheus.Desc
 	last     atomic.Int64 // the number of samples of the last scrape
+	order    atomic.Pointer[order]
 	// why the collector cannot be registered; the other fields are not set then
 	err error
 }
@@ -89,12 +93,38 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	c.last.Store(int64(len(samples)))
 	// Sent after reading, so that a slow receiver does not delay a source.
-	for n := range samples {
+	for _, n := range c.sorted(samples) {
 		ch <- &samples[n]
 	}
 	for n := range spreads {
 		ch <- &spreads[n]
 	}
+}
+
+// order is the order in which a registry sorts the metrics of a family. It never changes.
+type order struct {
+	series  []*series // as the samples came
+	indexes []int32   // of series
+}
+
+// sorted returns the indexes of the samples in the order of a registry. To sort them takes a third
+// of the time of a scrape, so this is done only if the series are not those of the last scrape.
+func (c *Collector) sorted(samples []sample) []int32 {
+	isSame := func(s sample, l *series) bool { return s.series == l }
+	if last := c.order.Load(); last != nil && slices.EqualFunc(samples, last.series, isSame) {
+		return last.indexes
+	}
+	next := &order{make([]*series, len(samples)), make([]int32, len(samples))}
+	for n, s := range samples {
+		next.series[n], next.indexes[n] = s.series, int32(n)
+	}
+	slices.SortStableFunc(next.indexes, func(a, b int32) int {
+		return slices.CompareFunc(samples[a].labels, samples[b].labels, func(a, b *dto.LabelPair) int {
+			return strings.Compare(a.GetValue(), b.GetValue())
+		})
+	})
+	c.order.Store(next)
+	return next.indexes
 }
 
 // Add adds sources, which are exported from the next scrape. It returns an error and adds none of

@@ -17,8 +17,9 @@ import (
 type Value[V any] interface {
 	*V
 	// IsIdle reports whether a new value would do the same as this one from the time t on. used is
-	// when a check last found that the value had been looked up.
-	IsIdle(t, used time.Time) bool
+	// when a check last found that the value had been looked up. A value that is not idle is not
+	// asked again for the time busy, but for at most maxBusy.
+	IsIdle(t, used time.Time) (idle bool, busy time.Duration)
 	// Leave is called when the value leaves the table. It was in the shard of the given number.
 	Leave(shard int)
 }
@@ -46,6 +47,11 @@ const (
 
 	// neverFull is an offset that is later than any real time.
 	neverFull = math.MinInt64
+
+	// maxBusy bounds for how long a value is not asked whether it is idle.
+	maxBusy = 10 * time.Second
+	// notBusy is the Until of an entry whose value is to be asked: before any real time.
+	notBusy = Gone + 1
 )
 
 // shard is a part of the keys. Each part fills up separately.
@@ -55,7 +61,8 @@ type shard[K comparable, V any, P Value[V]] struct {
 	// the last time at which no value could be evicted, as offset from the epoch, or neverFull
 	fullAt atomic.Int64
 
-	mu      sync.RWMutex // guards the entries
+	mu sync.RWMutex // guards the entries
+	// Until is the offset at which the value may be asked whether it is idle.
 	entries Map[K, *entry[V]]
 }
 
@@ -127,9 +134,9 @@ func (t *Table[K, V, P]) Add(key K, now time.Time, fill func(P)) P {
 	e := &entry[V]{usedAt: now}
 	e.used.Store(true)
 	fill(&e.value)
-	slot, _ := s.entries.Place(hash, key, 0)
-	slot, _ = s.entries.Add(slot, hash, key, 0)
-	slot.Value = e
+	slot, _ := s.entries.Place(hash, key, notBusy)
+	slot, _ = s.entries.Add(slot, hash, key, notBusy)
+	slot.Value, slot.Until = e, notBusy
 	t.count.Add(1)
 	return &e.value
 }
@@ -146,31 +153,43 @@ func (t *Table[K, V, P]) WasFull(key K, now time.Time, pause time.Duration) bool
 // makeRoom reports whether there is room for a new entry. If the shard is full, it evicts an entry.
 // The lock of the shard is held.
 func (t *Table[K, V, P]) makeRoom(s *shard[K, V, P], now time.Time) bool {
-	checks := min(2*s.entries.Len(), maxChecks)
-	for s.entries.Len() >= s.max {
+	if s.entries.Len() < s.max {
+		return true
+	}
+	at, checks := int64(now.Sub(t.epoch)), maxChecks
+	for range 2 { // an entry that was looked up is spared once
 		for slot := range s.entries.Next(math.MaxInt) {
-			if s.mayLeave(slot.Value, now) {
-				t.remove(s, slot)
-				t.evictions.Add(1)
-				break
+			if at < slot.Until && slot.Until <= at+int64(maxBusy) {
+				continue
+			}
+			if t.evictIdle(s, slot, now) {
+				return true
 			}
 			if checks--; checks == 0 {
 				return false
 			}
 		}
 	}
-	return true
+	return false
 }
 
-// mayLeave reports whether an entry can be evicted. One that was looked up since the last check is
-// spared once. The lock of the shard is held.
-func (s *shard[K, V, P]) mayLeave(e *entry[V], now time.Time) bool {
+// evictIdle evicts an entry that is idle and was not looked up since the last check. It reports
+// whether it did. The lock of the shard is held.
+func (t *Table[K, V, P]) evictIdle(s *shard[K, V, P], slot *Slot[K, *entry[V]], now time.Time) bool {
+	e := slot.Value
 	if e.used.Load() {
 		e.used.Store(false)
 		e.usedAt = now
 		return false
 	}
-	return P(&e.value).IsIdle(now, e.usedAt)
+	idle, busy := P(&e.value).IsIdle(now, e.usedAt)
+	if !idle {
+		slot.Until = int64(now.Sub(t.epoch)) + int64(min(busy, maxBusy))
+		return false
+	}
+	t.remove(s, slot)
+	t.evictions.Add(1)
+	return true
 }
 
 // remove removes an entry. The lock of the shard is held.
@@ -202,9 +221,7 @@ func (t *Table[K, V, P]) EvictIdle(key K, now time.Time) {
 	s, hash := t.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slot := s.entries.Find(hash, key); slot != nil && s.mayLeave(slot.Value, now) {
-		t.remove(s, slot)
-		t.evictions.Add(1)
+	if slot := s.entries.Find(hash, key); slot != nil && t.evictIdle(s, slot, now) {
 		s.fullAt.Store(neverFull)
 	}
 }

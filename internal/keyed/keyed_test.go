@@ -17,15 +17,16 @@ import (
 // item is a value that says itself whether it is idle.
 type item struct {
 	busy  atomic.Bool
+	wait  time.Duration // for which it says to be busy
 	asked int
 	used  time.Time // as IsIdle was told last
 	left  atomic.Int32
 }
 
-func (i *item) IsIdle(_, used time.Time) bool {
+func (i *item) IsIdle(_, used time.Time) (idle bool, busy time.Duration) {
 	i.asked++
 	i.used = used
-	return !i.busy.Load()
+	return !i.busy.Load(), i.wait
 }
 
 func (i *item) Leave(int) { i.left.Add(1) }
@@ -154,6 +155,34 @@ func TestAValueIsToldWhenItWasUsed(t *testing.T) {
 	u := t0.Add(time.Hour)
 	require.Nil(t, of.Add(2, u, func(*item) {}))
 	require.Equal(t, u, i.used)
+}
+
+// A value that says for how long it is busy is not asked before, unless that is longer than 10
+// seconds or the clock goes back.
+func TestABusyValueIsAskedAgainWhenItMayBeIdle(t *testing.T) {
+	of := newTable(1)
+	i := add(t, of, t0, 1)[0]
+	i.busy.Store(true)
+	i.wait = time.Minute
+	asks := func(u time.Time) bool {
+		before := i.asked
+		require.Nil(t, of.Add(2, u, func(*item) { t.Error("there is no room") }))
+		return i.asked > before
+	}
+	u := t0.Add(time.Hour)
+	require.True(t, asks(u))
+	require.False(t, asks(u))
+	require.False(t, asks(u.Add(10*time.Second-1)))
+	require.True(t, asks(u.Add(10*time.Second)))
+	require.True(t, asks(u.Add(-1)), "the clock went back")
+	i.wait = time.Second
+	u = u.Add(time.Minute)
+	require.True(t, asks(u))
+	require.False(t, asks(u.Add(time.Second-1)))
+	i.busy.Store(false)
+	require.Nil(t, of.Add(2, u.Add(time.Second-1), func(*item) {}), "it says that it is busy")
+	require.NotNil(t, of.Add(2, u.Add(time.Second), func(*item) {}))
+	require.NotNil(t, of.Add(3, u, func(*item) {}), "the value that is new was not asked yet")
 }
 
 // After an attempt without room, the caller may save others for a while. A clock that goes back

@@ -39,7 +39,21 @@ type Histogram struct {
 
 // Record counts a duration. A negative one counts as 0.
 func (h *Histogram) Record(d time.Duration) {
-	ns, column := int64(d), columnUnder
+	ns := int64(d)
+	column, micros := columnOf(ns)
+	if micros > 0 {
+		h.counts[columnSum].Add(micros)
+	}
+	for old := h.max.Load(); ns > old && !h.max.CompareAndSwap(old, ns); old = h.max.Load() {
+	}
+	// The bucket is written last and read first, so a reader that sees the call also sees its part
+	// of the sum and of the maximum.
+	h.counts[column].Add(1)
+}
+
+// columnOf returns the column that counts a duration, and what the duration adds to columnSum.
+func columnOf(ns int64) (column int, micros int64) {
+	column = columnUnder
 	if ns > minNanos {
 		column = columnOver
 		if ns <= maxNanos {
@@ -47,13 +61,9 @@ func (h *Histogram) Record(d time.Duration) {
 		}
 	}
 	if ns >= 500 {
-		h.counts[columnSum].Add((min(ns, maxNanos) + 500) / 1000)
+		micros = (min(ns, maxNanos) + 500) / 1000
 	}
-	for old := h.max.Load(); ns > old && !h.max.CompareAndSwap(old, ns); old = h.max.Load() {
-	}
-	// The bucket is written last and read first, so a reader that sees the call also sees its part
-	// of the sum and of the maximum.
-	h.counts[column].Add(1)
+	return column, micros
 }
 
 // Snapshot returns everything that was counted.
@@ -65,10 +75,14 @@ func (h *Histogram) since(start *[columns]int64) Snapshot {
 	for i := range d {
 		d[i] = max(h.counts[i].Load()-start[i], 0)
 	}
+	return newSnapshot(&d, time.Duration(h.max.Load()))
+}
+
+func newSnapshot(d *[columns]int64, longest time.Duration) Snapshot {
 	d[0] += d[columnUnder]
 	d[Buckets-1] += d[columnOver]
 	return Snapshot{
 		Counts: [Buckets]int64(d[:Buckets]), Sum: float64(d[columnSum]) / 1e6,
-		Max: time.Duration(h.max.Load()), Under: d[columnUnder], Over: d[columnOver],
+		Max: longest, Under: d[columnUnder], Over: d[columnOver],
 	}
 }
