@@ -309,6 +309,9 @@ func (b *backoff) next(asked time.Duration) time.Duration {
 
 // sleep waits for d. If ctx is done before, it returns ctx's error.
 func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -129,6 +129,9 @@ func (j *Journal) harmed() (bool, error) {
 	info, err := os.Stat(j.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if len(j.records) == 0 { // an empty map needs no file
+			clear(j.changed)
+		}
 		return len(j.records) > 0, nil
 	case err != nil:
 		return false, err

@@ -292,6 +292,25 @@ func TestOneProcessAtATime(t *testing.T) {
 	require.Zero(t, damaged)
 }
 
+func TestAnEmptyMapNeedsNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j, _ := opened(t, path)
+	require.NoError(t, j.Set("a", 1))
+	j.Delete("a")
+	require.NoError(t, j.Commit())
+	require.NoFileExists(t, path)
+	require.NoError(t, j.Set("a", 2))
+	require.NoError(t, j.Commit())
+	require.NoError(t, os.Remove(path))
+	j.Delete("a")
+	require.NoError(t, j.Commit())
+	require.NoError(t, j.Set("b", 3))
+	require.NoError(t, j.Commit())
+	require.NoError(t, j.Close())
+	content, _ := reopened(t, path)
+	require.Equal(t, map[string]string{"b": "3"}, content)
+}
+
 func TestValuesThatJSONCannotWriteAreRefused(t *testing.T) {
 	j, _ := opened(t, filepath.Join(t.TempDir(), "journal"))
 	require.NoError(t, j.Set("a", 1))

@@ -11,8 +11,8 @@ import (
 
 // A program reads a disk at a given pace, in requests of any size.
 func Example() {
+	began := time.Now() // before the limiter, which stores permits while it is idle
 	disk := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(100_000)})
-	began := time.Now()
 	for _, pages := range []int{5000, 1, 1} { // the second waits for the cost of the first
 		if err := disk.Wait(context.Background(), pages); err != nil {
 			fmt.Println(err)
