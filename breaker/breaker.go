@@ -219,7 +219,7 @@ func (b *Breaker) Counts() window.Counts {
 func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 	p := b.regime.Load()
 	over := p.timedOut(at)
-	switch stateMachine[p.stayAt(at).state].counts {
+	switch p.stayAt(at).state.behavior().counts {
 	case showWindow:
 		c = p.counts(at)
 	case showOpening:

@@ -210,7 +210,7 @@ func (i *incidents) afterTransition(c *Change, p *regime, at time.Duration, date
 	if i == nil && p.passes != allCalls { // it began in an override
 		i = &incidents{began: p.since, openings: 1, cause: p.forcedFor}
 	}
-	trips, tripped := stateMachine[c.To].passes != allCalls, i != nil && i.openings > 0
+	trips, tripped := c.To.behavior().passes != allCalls, i != nil && i.openings > 0
 	switch {
 	case trips && !tripped:
 		next := &incidents{began: at, openings: 1, cause: p.causeOf(c)}

@@ -2,7 +2,6 @@ package breaker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -223,18 +222,21 @@ func (f *failure) readError(err error) {
 	f.message = truncateText(err.Error(), maxText)
 }
 
-// wrappers are the types of the errors that packages fmt and errors make.
-var wrappers = []reflect.Type{
-	reflect.TypeOf(errors.New("")), reflect.TypeOf(fmt.Errorf("%w", errors.ErrUnsupported)),
-	reflect.TypeOf(fmt.Errorf("%w%w", errors.ErrUnsupported, errors.ErrUnsupported)), reflect.TypeOf(errors.Join(errors.ErrUnsupported)),
+// isWrapper reports whether errors of the type are made by packages fmt and errors.
+func isWrapper(t reflect.Type) bool {
+	if t.Kind() != reflect.Pointer {
+		return false
+	}
+	from := t.Elem().PkgPath()
+	return from == "fmt" || from == "errors"
 }
 
-// kindOf returns the type of the first error in the tree of err that is not one of wrappers, or
+// kindOf returns the type of the first error in the tree of err that is no wrapper, or
 // kindError if there is none.
 func kindOf(err error) string {
 	for err != nil {
 		t := reflect.TypeOf(err)
-		if !slices.Contains(wrappers, t) {
+		if !isWrapper(t) {
 			return t.String()
 		}
 		switch e := err.(type) { //nolint:errorlint // this is what unwraps

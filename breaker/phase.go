@@ -142,7 +142,7 @@ var noCounts = new(tally.Counts)
 
 // derive computes fields from the state, the rules and the breaker.
 func (p *regime) derive(b *Breaker) {
-	p.behavior, p.callNeeds = stateMachine[p.state], p.rules.callNeeds
+	p.behavior, p.callNeeds = p.state.behavior(), p.rules.callNeeds
 	p.timed = p.measured || p.sample != nil
 	p.fast = p.state == Closed && p.sample == nil
 	p.counted = b.member != nil && !b.member.isUnguarded()
@@ -153,7 +153,7 @@ func (p *regime) derive(b *Breaker) {
 // complete creates the parts that the phase of a new state needs.
 func (p *regime) complete(b *Breaker) {
 	p.timing = timing{sampledFrom: p.since}
-	if stateMachine[p.state].results != dropResults && p.state != Shadow { // whose shadow samples
+	if p.state.behavior().results != dropResults && p.state != Shadow { // whose shadow samples
 		p.timing = b.newTiming(p.since)
 	}
 	p.derive(b)

@@ -30,24 +30,30 @@ const (
 	Shadow       State = "shadow"        // override: calls pass; those it would refuse are counted
 )
 
-// stateMachine is the state machine: which calls pass in each state, what their results do, and
-// what Counts shows. The comments say what ends a state. Besides, the methods at the end of this
-// file end any state. docs/breaker.md has the same table.
-var stateMachine = map[State]behavior{
-	// ends when the results reach a limit of the rules: trip
-	Closed: {passes: allCalls, results: judgeResults, counts: showWindow},
-	// ends when the cooldown is over: advance
-	Open: {passes: noCalls, counts: showOpening},
-	// ends when enough probes have results: decideByProbes; or after HalfOpenTimeout: advance
-	HalfOpen: {passes: onlyProbes, results: probeResults, counts: showProbes},
-	// ends when all calls pass and no round has failed: allowShare; or if all rounds fail:
-	// failRound
-	Recovering: {passes: shareOfCalls, results: rampResults, counts: showWindow},
+// behavior is the state machine: which calls pass in each state, what their results do, and what
+// Counts shows. The comments say what ends a state. Besides, the methods at the end of this file
+// end any state. docs/breaker.md has the same table.
+func (s State) behavior() behavior {
+	switch s {
+	case Closed: // ends when the results reach a limit of the rules: trip
+		return behavior{passes: allCalls, results: judgeResults, counts: showWindow}
+	case Open: // ends when the cooldown is over: advance
+		return behavior{passes: noCalls, counts: showOpening}
+	case HalfOpen:
+		// ends when enough probes have results: decideByProbes; or after HalfOpenTimeout: advance
+		return behavior{passes: onlyProbes, results: probeResults, counts: showProbes}
+	case Recovering:
+		// ends when all calls pass and no round has failed: allowShare; or if all rounds fail:
+		// failRound
+		return behavior{passes: shareOfCalls, results: rampResults, counts: showWindow}
 	// the overrides end by Release, Reconfigure or another override: followOverride
-	ForcedOpen:   {passes: noCalls},
-	ForcedClosed: {passes: allCalls, results: countResults, counts: showWindow},
-	Disabled:     {passes: allCalls},
-	Shadow:       {passes: allCalls, results: countResults, counts: showWindow},
+	case ForcedOpen:
+		return behavior{passes: noCalls}
+	case ForcedClosed, Shadow:
+		return behavior{passes: allCalls, results: countResults, counts: showWindow}
+	default: // Disabled
+		return behavior{passes: allCalls}
+	}
 }
 
 // behavior describes how a breaker treats calls in a state.

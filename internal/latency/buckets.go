@@ -62,10 +62,11 @@ func bucketOf(nanos int64) int {
 // longestInBucket holds the longest duration of each bucket, in nanoseconds.
 var longestInBucket = func() (t [Buckets]int64) {
 	for i := range t {
-		n := int64(Bound(Lowest+i) * 1e9)
-		for ; time.Duration(n).Seconds() > Bound(Lowest+i); n-- {
+		bound := Bound(Lowest + i)
+		n := int64(bound * 1e9)
+		for ; time.Duration(n).Seconds() > bound; n-- {
 		}
-		for ; time.Duration(n+1).Seconds() <= Bound(Lowest+i); n++ {
+		for ; time.Duration(n+1).Seconds() <= bound; n++ {
 		}
 		t[i] = n
 	}
