@@ -8,15 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-go/weir/dev/bench/internal/compare"
-	"github.com/weir-go/weir/dev/bench/internal/guard"
 	"github.com/weir-go/weir/dev/bench/internal/measure"
 	"github.com/weir-go/weir/dev/bench/internal/memory"
 	"github.com/weir-go/weir/dev/bench/internal/report"
 	"github.com/weir-go/weir/dev/bench/internal/rows"
+	"github.com/weir-go/weir/dev/bench/internal/scale"
 )
 
-// compareAll runs all comparisons, and measures the memory of keyed limiters.
+// compareAll runs all comparisons, and measures the memory of objects.
 func compareAll(w io.Writer, s settings) error {
 	if _, err := measureFloors(w, s, measure.Modes()...); err != nil {
 		return err
@@ -26,8 +25,8 @@ func compareAll(w io.Writer, s settings) error {
 		return err
 	}
 	onRedis, redisErr := runFleetRows(w, s) // without Redis the other results still count
-	sizes, err := measureSizes(w, s, memory.Keyed(s.keys))
-	return errors.Join(redisErr, err, missedBounds(append(outcomes, onRedis...), sizes))
+	sizes, err := measureSizes(w, s, memory.All(s.keys))
+	return errors.Join(redisErr, err, checkCores(w, s), missedBounds(append(outcomes, onRedis...), sizes))
 }
 
 // compareMain runs the main comparisons.
@@ -43,7 +42,7 @@ func compareMain(w io.Writer, s settings) error {
 
 // measureFloors writes the head of the table, and measures the selected costs of the machine
 // itself.
-func measureFloors(w io.Writer, s settings, modes ...measure.Mode) (all []compare.Floor, err error) {
+func measureFloors(w io.Writer, s settings, modes ...measure.Mode) (all []rows.Floor, err error) {
 	if err := report.Header(w); err != nil {
 		return nil, err
 	}
@@ -51,7 +50,7 @@ func measureFloors(w io.Writer, s settings, modes ...measure.Mode) (all []compar
 		if !s.only.MatchString("floor: " + side.Name) {
 			continue
 		}
-		f, err := compare.RunFloor(s.plan, side, modes...)
+		f, err := rows.RunFloor(s.plan, side, modes...)
 		if err != nil {
 			return all, err
 		}
@@ -64,12 +63,12 @@ func measureFloors(w io.Writer, s settings, modes ...measure.Mode) (all []compar
 }
 
 // runRows runs the selected rows, and writes each result when it is known.
-func runRows(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode) (outcomes []compare.Outcome, err error) {
+func runRows(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode) (outcomes []rows.Outcome, err error) {
 	for _, row := range all {
 		if !s.only.MatchString(row.Name) {
 			continue
 		}
-		o, err := compare.Run(s.plan, row, modes...)
+		o, err := rows.Run(s.plan, row, modes...)
 		if err != nil {
 			return outcomes, err
 		}
@@ -84,7 +83,7 @@ func runRows(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode) (ou
 // runFleetRows runs the selected rows that need Redis, and starts a server if there are any. A
 // turn is longer than for work in memory: with many callers, each caller must make several calls in
 // a turn.
-func runFleetRows(w io.Writer, s settings) (outcomes []compare.Outcome, err error) {
+func runFleetRows(w io.Writer, s settings) (outcomes []rows.Outcome, err error) {
 	if !slices.ContainsFunc(rows.Fleet(nil), func(row rows.Row) bool { return s.only.MatchString(row.Name) }) {
 		return nil, nil
 	}
@@ -113,7 +112,7 @@ func measureSizes(w io.Writer, s settings, objects []memory.Object) (all []memor
 }
 
 // missedBounds returns an error that lists the missed bounds, or nil.
-func missedBounds(outcomes []compare.Outcome, sizes []memory.Size) error {
+func missedBounds(outcomes []rows.Outcome, sizes []memory.Size) error {
 	var faults []string
 	for _, o := range outcomes {
 		faults = append(faults, o.Missed()...)
@@ -129,22 +128,43 @@ func missedBounds(outcomes []compare.Outcome, sizes []memory.Size) error {
 	return fmt.Errorf("bounds missed by more than the noise:\n  %s", strings.Join(faults, "\n  "))
 }
 
-// guardAll returns an error if a cost has doubled.
+// checkCores returns an error if a cost collapses with more threads than there are cores.
+func checkCores(w io.Writer, s settings) error {
+	e := scale.Cores(10 * s.plan.Each)
+	if !s.only.MatchString(e.Title) {
+		return nil
+	}
+	curves, err := e.Run()
+	if err != nil {
+		return err
+	}
+	for _, c := range curves {
+		if _, err := fmt.Fprintf(w, "%-42s GOMAXPROCS %v: %.3g ns\n", c.Name, e.Sizes, c.Costs); err != nil {
+			return err
+		}
+	}
+	if faults := e.Collapsed(curves); len(faults) > 0 {
+		return fmt.Errorf("slower with more threads:\n  %s", strings.Join(faults, "\n  "))
+	}
+	return nil
+}
+
+// guardAll returns an error if the cost of a main row has doubled.
 func guardAll(w io.Writer, s settings) error {
 	var slow []string
-	for _, g := range rows.AllGuarded() {
-		if !s.only.MatchString(g.Name) {
+	for _, row := range rows.All(1) {
+		if !row.Main || !s.only.MatchString(row.Name) {
 			continue
 		}
-		f, err := guard.Watch(guard.Quickest(s.plan), g)
+		best, doubled, err := rows.Doubled(s.plan, row)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(w, f); err != nil {
+		if _, err := fmt.Fprintf(w, "%-50s %.2f of %s, bound %.2f\n", row.Name, best, row.Peer.Name, row.Serial); err != nil {
 			return err
 		}
-		if f.Slower() {
-			slow = append(slow, f.Name)
+		if doubled {
+			slow = append(slow, row.Name)
 		}
 	}
 	if len(slow) > 0 {

@@ -3,7 +3,7 @@
 //	go run -C dev/bench . compare    all comparisons, serial, on two threads and with eight goroutines on two cores
 //	go run -C dev/bench . quick      the main comparisons, in less than a minute
 //	go run -C dev/bench . guard      checks whether a cost has doubled; for CI, in less than half a minute
-//	go run -C dev/bench . results    writes RESULTS.md and its charts: comparisons, scaling, contention, memory
+//	go run -C dev/bench . results    writes RESULTS.md and its charts
 //
 // The flags -rounds and -each set how long to measure. The flag -only is a regular expression that
 // selects rows by name.

@@ -3,10 +3,8 @@ module github.com/weir-go/weir/dev/bench
 go 1.26.0
 
 require (
-	github.com/afex/hystrix-go v0.0.0-20180502004556-fa1af6a1f4f5
 	github.com/failsafe-go/failsafe-go v0.9.8
-	github.com/go-kratos/aegis v0.2.0
-	github.com/juju/ratelimit v1.0.2
+	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/sethvargo/go-limiter v0.7.1
 	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/stretchr/testify v1.12.1
@@ -33,7 +31,6 @@ require (
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/redis/go-redis/v9 v9.23.0
-	github.com/smartystreets/goconvey v1.8.1 // indirect
 	github.com/spaolacci/murmur3 v1.1.0 // indirect
 	github.com/weir-go/weir/fleet v0.0.0
 	go.opentelemetry.io/otel v1.40.0 // indirect

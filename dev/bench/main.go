@@ -77,7 +77,7 @@ func parse(name string, plan measure.Plan, args []string) (s settings, err error
 	flags.IntVar(&s.plan.Allocs, "allocs", 10_000, "the number of calls over which allocations are counted")
 	flags.IntVar(&s.keys, "keys", 1_000_000, "the number of live keys of a keyed limiter")
 	flags.StringVar(&s.dir, "dir", ".", "the directory of RESULTS.md")
-	flags.IntVar(&s.upto, "upto", 10_000_000, "the largest size in the experiments on scaling")
+	flags.IntVar(&s.upto, "upto", 1_000_000, "the largest size in the experiments on scaling")
 	only := flags.String("only", "", "compare only the rows whose names match this `regexp`")
 	if err = flags.Parse(args); err != nil {
 		return s, err

@@ -1,17 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/weir-go/weir/dev/bench/internal/binary"
 	"github.com/weir-go/weir/dev/bench/internal/measure"
 	"github.com/weir-go/weir/dev/bench/internal/memory"
-	"github.com/weir-go/weir/dev/bench/internal/neighbour"
 	"github.com/weir-go/weir/dev/bench/internal/report"
 	"github.com/weir-go/weir/dev/bench/internal/rows"
 	"github.com/weir-go/weir/dev/bench/internal/scale"
@@ -21,7 +21,7 @@ import (
 // It writes a missed bound like any other result, and returns an error afterwards.
 func writeResults(w io.Writer, s settings) error {
 	r := report.Results{Machine: report.ThisMachine(), Versions: report.Peers()}
-	for _, step := range []func(io.Writer, settings, *report.Results) error{runComparisons, runScaling, runNeighbours, measureMemory} {
+	for _, step := range []func(io.Writer, settings, *report.Results) error{readProtection, runComparisons, runScaling, measurePrograms, measureMemory} {
 		if err := step(w, s, &r); err != nil {
 			return err
 		}
@@ -29,7 +29,17 @@ func writeResults(w io.Writer, s settings) error {
 	if err := write(filepath.Join(s.dir, "RESULTS.md"), r.Write); err != nil {
 		return err
 	}
-	return errors.Join(missedBounds(append(r.Outcomes, r.Fleet...), r.Memory), checkGrowth(r))
+	return missedBounds(append(r.Outcomes, r.Fleet...), r.Memory)
+}
+
+func readProtection(_ io.Writer, _ settings, r *report.Results) (err error) {
+	r.Protection, err = report.ReadProtection("../../docs/protection.md")
+	return err
+}
+
+func measurePrograms(_ io.Writer, _ settings, r *report.Results) (err error) {
+	r.Programs, err = binary.All(context.Background())
+	return err
 }
 
 func runComparisons(w io.Writer, s settings, r *report.Results) (err error) {
@@ -65,35 +75,9 @@ func runScaling(w io.Writer, s settings, r *report.Results) error {
 	return nil
 }
 
-func runNeighbours(w io.Writer, s settings, r *report.Results) error {
-	var canaries []float64
-	for _, c := range neighbour.All() {
-		canaries = append(canaries, measure.Canary(s.plan.Each))
-		cost, err := c.Run(s.plan.Each / 5)
-		if err != nil {
-			return err
-		}
-		r.Neighbours = append(r.Neighbours, report.Neighbours{Case: c, Cost: cost})
-		if _, err := fmt.Fprintf(w, "%s: neighbours / far apart %.2f\n", c.Name, cost.Slowdown()); err != nil {
-			return err
-		}
-	}
-	r.Canary = measure.SpreadOf(canaries).Median
-	return nil
-}
-
 func measureMemory(w io.Writer, s settings, r *report.Results) (err error) {
 	r.Memory, err = measureSizes(w, s, memory.All(s.keys))
 	return err
-}
-
-// checkGrowth returns an error that lists the costs that do not grow as stated, or nil.
-func checkGrowth(r report.Results) error {
-	faults := r.Disagree()
-	if len(faults) == 0 {
-		return nil
-	}
-	return fmt.Errorf("costs that do not grow as stated:\n  %s", strings.Join(faults, "\n  "))
 }
 
 // write creates a file with the text that fill writes.

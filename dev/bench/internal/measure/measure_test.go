@@ -38,9 +38,9 @@ func TestAnUnexpectedResultIsAnError(t *testing.T) {
 	require.Error(t, err)
 
 	var total atomic.Int64
-	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, countingLoop(&total), lazy, nil)
+	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, countingLoop(&total), lazy)
 	require.ErrorContains(t, err, "peer: ")
-	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, lazy, countingLoop(&total), nil)
+	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, lazy, countingLoop(&total))
 	require.ErrorContains(t, err, "weir: ")
 }
 
@@ -61,7 +61,7 @@ func TestCompareTakesTurns(t *testing.T) {
 			return n
 		}
 	}
-	c, err := measure.Plan{Rounds: 3, Each: time.Millisecond}.Compare(measure.Serial, turn("A"), turn("B"), nil)
+	c, err := measure.Plan{Rounds: 3, Each: time.Millisecond}.Compare(measure.Serial, turn("A"), turn("B"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"A", "B", "A", "B", "A", "B"}, order[len(order)-6:])
 	require.Len(t, c.Ratio, 3)
@@ -83,16 +83,10 @@ func TestCostMeasuresOneLoop(t *testing.T) {
 
 func TestComparisonOnTwoThreadsHasACanary(t *testing.T) {
 	var total atomic.Int64
-	c, err := measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, countingLoop(&total), countingLoop(&total), countingLoop(&total))
+	c, err := measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, countingLoop(&total), countingLoop(&total))
 	require.NoError(t, err)
 	require.Len(t, c.Canary, 2)
 	require.Positive(t, c.Canary[0])
-	require.Len(t, c.Minimum, 2)
-	require.Positive(t, c.Minimum[0])
-
-	c, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, countingLoop(&total), countingLoop(&total), nil)
-	require.NoError(t, err)
-	require.Empty(t, c.Minimum)
 }
 
 func TestSpreadHasMedianIntervalAndWorst(t *testing.T) {
@@ -117,29 +111,20 @@ func TestVerdicts(t *testing.T) {
 	steady := func(ratio float64) measure.Comparison {
 		return measure.Comparison{Ratio: slices.Repeat([]float64{ratio}, 10)}
 	}
-	withMinimum := func(ratio, minimum float64) measure.Comparison {
-		c := steady(ratio)
-		c.Minimum, c.Canary = slices.Repeat([]float64{minimum}, 10), []float64{0.5}
-		return c
-	}
 	for name, step := range map[string]struct {
 		c     measure.Comparison
 		bound float64
 		want  measure.Verdict
 	}{
-		"no bound":                                  {around(9), 0, measure.NoBound},
-		"below the bound":                           {around(0.3), 0.35, measure.Reached},
-		"above the bound by less than the noise":    {around(0.4), 0.35, measure.Close},
-		"above the bound by more than the noise":    {around(0.5), 0.35, measure.Missed},
-		"two threads on two cores":                  {around(0.5, 0.5, 0.51, 0.52), 0.35, measure.Missed},
-		"two threads, within their drift":           {around(0.5, 0.5, 0.51, 0.52), 0.42, measure.Close},
-		"two threads on one core":                   {around(0.5, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
-		"two threads on one core, below the bound":  {around(0.3, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
-		"above the bound, without noise":            {steady(0.351), 0.35, measure.Missed},
-		"the minimum is above the bound":            {withMinimum(0.43, 0.36), 0.35, measure.Missed},
-		"the minimum is below the bound":            {withMinimum(0.43, 0.34), 0.35, measure.Missed},
-		"above the bound by the drift between runs": {withMinimum(0.42, 0.36), 0.35, measure.Close},
-		"below the minimum":                         {withMinimum(0.3, 0.36), 0.35, measure.Reached},
+		"no bound":                                 {around(9), 0, measure.NoBound},
+		"below the bound":                          {around(0.3), 0.35, measure.Reached},
+		"above the bound by less than the noise":   {around(0.4), 0.35, measure.Close},
+		"above the bound by more than the noise":   {around(0.5), 0.35, measure.Missed},
+		"two threads on two cores":                 {around(0.5, 0.5, 0.51, 0.52), 0.35, measure.Missed},
+		"two threads, within their drift":          {around(0.5, 0.5, 0.51, 0.52), 0.42, measure.Close},
+		"two threads on one core":                  {around(0.5, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
+		"two threads on one core, below the bound": {around(0.3, 0.5, 0.9, 0.8), 0.35, measure.NotJudged},
+		"above the bound, without noise":           {steady(0.351), 0.35, measure.Missed},
 	} {
 		require.Equal(t, step.want, step.c.Judge(step.bound), name)
 	}

@@ -16,22 +16,18 @@ type Plan struct {
 
 // Comparison has the results of two sides that took turns, with one value per round.
 type Comparison struct {
-	Weir  []float64 // ns
-	Peer  []float64 // ns
-	Ratio []float64 // Weir / Peer
-	// Minimum is the cost of the machine's part of weir's operation, divided by the cost of the
-	// peer. It is for information, and only for [Threads].
-	Minimum []float64
-	Canary  []float64 // see [Canary]; only for [Threads]
+	Weir   []float64 // ns
+	Peer   []float64 // ns
+	Ratio  []float64 // Weir / Peer
+	Canary []float64 // see [Canary]; only for [Threads]
 }
 
 // Best returns the ratio of the fastest turns. Other programs only ever make a turn slower, so the
 // fastest of many short turns ran undisturbed, even on a busy machine. Best has no error bound.
 func (c Comparison) Best() float64 { return slices.Min(c.Weir) / slices.Min(c.Peer) }
 
-// Compare lets the two sides take turns. On two threads it also runs the canary and, if minimum is
-// not nil, measures the machine's part of weir's operation.
-func (p Plan) Compare(m Mode, weir, peer, minimum Loop) (c Comparison, err error) {
+// Compare lets the two sides take turns. On two threads it also runs the canary.
+func (p Plan) Compare(m Mode, weir, peer Loop) (c Comparison, err error) {
 	counts := [2]int{}
 	for i, loop := range []Loop{weir, peer} {
 		if counts[i], err = m.CountFor(loop, p.Each); err != nil {
@@ -43,13 +39,8 @@ func (p Plan) Compare(m Mode, weir, peer, minimum Loop) (c Comparison, err error
 		if err := c.round(m, counts, weir, peer); err != nil {
 			return c, err
 		}
-		if m != Threads {
-			continue
-		}
-		c.Canary = append(c.Canary, Canary(p.Each/4))
-		if minimum != nil {
-			ns, _ := m.Cost(minimum, counts[0]) // this loop cannot fail
-			c.Minimum = append(c.Minimum, ns/c.Peer[len(c.Peer)-1])
+		if m == Threads {
+			c.Canary = append(c.Canary, Canary(p.Each/4))
 		}
 	}
 	return c, nil

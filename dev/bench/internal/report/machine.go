@@ -54,9 +54,9 @@ func Peers() (versions []string) {
 // isPeer reports whether weir is compared with the module.
 func isPeer(path string) bool {
 	switch path {
-	case "github.com/sony/gobreaker/v2", "github.com/failsafe-go/failsafe-go", "github.com/zeromicro/go-zero", "github.com/go-kratos/aegis",
-		"github.com/afex/hystrix-go", "golang.org/x/time", "go.uber.org/ratelimit", "github.com/juju/ratelimit",
-		"github.com/throttled/throttled/v2", "github.com/go-redis/redis_rate/v10", "github.com/sethvargo/go-limiter", "github.com/ulule/limiter/v3":
+	case "github.com/sony/gobreaker/v2", "github.com/failsafe-go/failsafe-go", "github.com/zeromicro/go-zero", "github.com/hashicorp/golang-lru/v2",
+		"golang.org/x/time", "go.uber.org/ratelimit", "github.com/throttled/throttled/v2", "github.com/go-redis/redis_rate/v10",
+		"github.com/sethvargo/go-limiter", "github.com/ulule/limiter/v3":
 		return true
 	}
 	return false

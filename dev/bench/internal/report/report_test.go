@@ -11,11 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/dev/bench/internal/compare"
-	"github.com/weir-go/weir/dev/bench/internal/fit"
+	"github.com/weir-go/weir/dev/bench/internal/binary"
 	"github.com/weir-go/weir/dev/bench/internal/measure"
 	"github.com/weir-go/weir/dev/bench/internal/memory"
-	"github.com/weir-go/weir/dev/bench/internal/neighbour"
 	"github.com/weir-go/weir/dev/bench/internal/report"
 	"github.com/weir-go/weir/dev/bench/internal/rows"
 	"github.com/weir-go/weir/dev/bench/internal/scale"
@@ -30,11 +28,11 @@ func turns(a, b float64) (c measure.Comparison) {
 }
 
 // outcome returns a row with the same result in all modes.
-func outcome(name string, bound, a, b float64) compare.Outcome {
-	o := compare.Outcome{Row: rows.Row{
-		Name: name, Serial: bound, Threads: bound, Why: "the peer does less",
+func outcome(name string, bound, a, b float64) rows.Outcome {
+	o := rows.Outcome{Row: rows.Row{
+		Name: name, Main: name == "kept", Serial: bound, Threads: bound, Why: "the peer does less",
 		Weir: rows.Side{Name: "Weir.Do", Does: "all"}, Peer: rows.Side{Name: "Peer.Do", Does: "some"},
-	}, Modes: measure.Modes(), Allocs: compare.Allocs{Peer: 14}}
+	}, Modes: measure.Modes(), Allocs: rows.Allocs{Peer: 14}}
 	for range o.Modes {
 		o.In = append(o.In, turns(a, b))
 	}
@@ -45,9 +43,9 @@ func results() report.Results {
 	return report.Results{
 		Machine:  report.Machine{CPU: "Abacus 9", Cores: 2, Go: "go1.26", Date: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)},
 		Versions: []string{"example.org/peer v1.2.3"},
-		Floors:   []compare.Floor{{Side: rows.Side{Name: "clock", Does: "one reading"}, Costs: []measure.Spread{{Median: 22.2}, {Median: 11.1}, {Median: 11.3}}}},
-		Outcomes: []compare.Outcome{outcome("kept", 0.5, 40, 100), outcome("lost", 0.5, 60, 100), outcome("slow", 0, 60, 30)},
-		Fleet: []compare.Outcome{{
+		Floors:   []rows.Floor{{Side: rows.Side{Name: "clock", Does: "one reading"}, Costs: []measure.Spread{{Median: 22.2}, {Median: 11.1}, {Median: 11.3}}}},
+		Outcomes: []rows.Outcome{outcome("kept", 0.5, 40, 100), outcome("lost", 0.5, 60, 100), outcome("slow", 0, 60, 30)},
+		Fleet: []rows.Outcome{{
 			Row: rows.Row{
 				Name: "asked", Goroutines8: 0.5, Goroutines64: 0.5, Why: "a round trip",
 				Weir: rows.Side{Name: "Weir.Ask", Does: "at once"}, Peer: rows.Side{Name: "Peer.Ask", Does: "one by one"},
@@ -57,15 +55,13 @@ func results() report.Results {
 		Scaling: []report.Scaling{{
 			Experiment: scale.Experiment{Title: "Objects", File: "objects", X: "objects", Y: "ns", Sizes: []int{1, 10, 100}, Why: "It just is."},
 			Curves: []scale.Curve{
-				{Line: scale.Line{Name: "flat", Says: fit.Constant}, Points: []fit.Point{{Size: 1, Cost: 5}, {Size: 10, Cost: 5}}},
-				{Line: scale.Line{Name: "steep", Says: fit.Constant}, Points: []fit.Point{{Size: 1, Cost: 5}, {Size: 10, Cost: 50}, {Size: 100, Cost: 500}}},
+				{Line: scale.Line{Name: "short"}, Costs: []float64{5, 6}},
+				{Line: scale.Line{Name: "long"}, Costs: []float64{5, 50, 500}},
 			},
 		}},
-		Neighbours: []report.Neighbours{
-			{Case: neighbour.Case{Name: "words", Machine: true}, Cost: neighbour.Cost{Alone: 5, Next: measure.Spread{Median: 30}, Apart: measure.Spread{Median: 5}}},
-			{Case: neighbour.Case{Name: "breakers"}, Cost: neighbour.Cost{Alone: 30, Next: measure.Spread{Median: 31}, Apart: measure.Spread{Median: 30}}},
-		},
-		Memory: []memory.Size{{Name: "key", Bytes: 44.2, Bound: 56}, {Name: "breaker", Bytes: 2384}},
+		Programs:   []binary.Program{{Name: "a valve", Adds: 412_345, Init: 0.0321}},
+		Protection: report.Protection{Goals: "6 of 7 goals are reached.", Harm: "| guard | harms |\n|---|--:|\n| weir | 1 |\n"},
+		Memory:     []memory.Size{{Name: "key", Bytes: 44.2, Bound: 56}, {Name: "breaker", Bytes: 2384}},
 	}
 }
 
@@ -75,17 +71,22 @@ func TestThePageHasTheTextOfTheTemplate(t *testing.T) {
 	page, err := os.ReadFile("../../RESULTS.md")
 	require.NoError(t, err)
 	words := joinLines(string(page))
+	has := func(text string) { // without printing the whole page
+		if !strings.Contains(words, joinLines(text)) {
+			t.Errorf("RESULTS.md lacks: %s", text)
+		}
+	}
 	source, err := template.ParseFiles("results.md.tmpl")
 	require.NoError(t, err)
 	for _, node := range source.Root.Nodes {
 		if text, ok := node.(*parse.TextNode); ok {
 			for paragraph := range strings.SplitSeq(string(text.Text), "\n\n") {
-				require.Contains(t, words, joinLines(paragraph))
+				has(paragraph)
 			}
 		}
 	}
 	for _, e := range scale.All(time.Second) {
-		require.Contains(t, words, joinLines(e.Why), e.Title)
+		has(e.Why)
 	}
 }
 
@@ -126,12 +127,14 @@ func TestResultsHaveEveryFigure(t *testing.T) {
 		"| asked | `Weir.Ask`: at once | `Peer.Ask`: one by one | a round trip |",
 		"| kept | `Weir.Do`: all | `Peer.Do`: some | the peer does less |",
 		"![Objects](results/objects.svg)",
-		"| flat | 5 | 5 |  | O(1) | 0.00 | agrees |",
-		"| steep | 5 | 50 | 500 | O(1) | 1.00 | DOES NOT AGREE |",
+		"| ns, at objects | 1 | 10 | 100 |",
+		"| short | 5 | 6 |  |",
+		"| long | 5 | 50 | 500 |",
 		"It just is.",
-		"| words | 5 | 0 | 30 | 5 | 6.00 | share a line |",
-		"| breakers | 30 | 0 | 31 | 30 | 1.03 |  |",
-		"By this measurement no objects of weir do.",
+		"| a valve | 0.41 | 0.032 |",
+		"6 of 7 goals are reached.",
+		"| weir | 1 |",
+		"| kept | 40 | 100 | 0.40 | 0.40 | Peer.Do |",
 		"| key | 44.2 | 56 |",
 		"| breaker | 2384 |  |",
 	} {
@@ -139,16 +142,21 @@ func TestResultsHaveEveryFigure(t *testing.T) {
 	}
 }
 
-func TestResultsNameSlowAndSharedObjects(t *testing.T) {
+func TestResultsNameSlowRows(t *testing.T) {
 	r := results()
-	require.Equal(t, []string{"Objects, steep: slope 1.00, stated O(1)"}, r.Disagree())
 	require.Len(t, r.Slower(), 2)
 	r.Outcomes[2].Floor, r.Fleet[0].Floor = true, true
 	require.Empty(t, r.Slower(), "the floor is not a slower peer")
-	r.Neighbours[1].Next.Median = 60
-	require.Equal(t, "These objects of weir do: breakers.", r.SharedLines())
-	r.Canary = 0.9
-	require.Contains(t, r.SharedLines(), "the canary was 0.90", "two threads on one core cannot show shared lines")
+}
+
+func TestProtectionIsReadFromItsPage(t *testing.T) {
+	p, err := report.ReadProtection("../../../../docs/protection.md")
+	require.NoError(t, err)
+	require.Regexp(t, `^\d+ of \d+ goals are reached\.$`, p.Goals)
+	require.Regexp(t, `^\| guard \| judged \| harms \| healthy \| mostly well \|\n\|---\|(--:\|){4}\n(\| [^|]+ \| \d+ \| \d+ \| \d+ of \d+ \| \d+ of \d+ \|\n){2,}$`, p.Harm)
+
+	_, err = report.ReadProtection("report_test.go")
+	require.ErrorContains(t, err, "does not say")
 }
 
 func TestTextHasOneLinePerMode(t *testing.T) {

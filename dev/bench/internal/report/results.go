@@ -10,10 +10,9 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/weir-go/weir/dev/bench/internal/compare"
+	"github.com/weir-go/weir/dev/bench/internal/binary"
 	"github.com/weir-go/weir/dev/bench/internal/measure"
 	"github.com/weir-go/weir/dev/bench/internal/memory"
-	"github.com/weir-go/weir/dev/bench/internal/neighbour"
 	"github.com/weir-go/weir/dev/bench/internal/rows"
 	"github.com/weir-go/weir/dev/bench/internal/scale"
 )
@@ -22,25 +21,19 @@ import (
 type Results struct {
 	Machine    Machine
 	Versions   []string
-	Floors     []compare.Floor
-	Outcomes   []compare.Outcome
-	Fleet      []compare.Outcome // decisions on Redis, in rows.FleetModes
+	Floors     []rows.Floor
+	Outcomes   []rows.Outcome
+	Fleet      []rows.Outcome // decisions on Redis, in rows.FleetModes
 	Scaling    []Scaling
-	Neighbours []Neighbours
-	Canary     float64 // the canary while the neighbours were measured
 	Memory     []memory.Size
+	Programs   []binary.Program
+	Protection Protection
 }
 
 // Scaling is an experiment with its results.
 type Scaling struct {
 	scale.Experiment
 	Curves []scale.Curve
-}
-
-// Neighbours is a case with its results.
-type Neighbours struct {
-	neighbour.Case
-	neighbour.Cost
 }
 
 //go:embed results.md.tmpl
@@ -60,6 +53,29 @@ func (r Results) Write(w io.Writer) error {
 	return err
 }
 
+// MainTable returns the comparisons with other libraries that have a bound.
+func (r Results) MainTable() string {
+	t := table{head: []string{"one call", "weir, ns", "the other, ns", "ratio", "2 threads", "the other"}}
+	for _, o := range r.Outcomes {
+		if !o.Main || o.Floor {
+			continue
+		}
+		serial, threads := o.In[0], o.In[1]
+		t.add(o.Name, formatNumber(measure.SpreadOf(serial.Weir).Median), formatNumber(measure.SpreadOf(serial.Peer).Median),
+			fmt.Sprintf("%.2f", measure.SpreadOf(serial.Ratio).Median), fmt.Sprintf("%.2f", measure.SpreadOf(threads.Ratio).Median), o.Peer.Name)
+	}
+	return t.String()
+}
+
+// ProgramTable returns what libraries add to a program.
+func (r Results) ProgramTable() string {
+	t := table{head: []string{"a program with", "MB", "ms at the start"}}
+	for _, p := range r.Programs {
+		t.add(p.Name, fmt.Sprintf("%.2f", float64(p.Adds)/1e6), fmt.Sprintf("%.3f", p.Init))
+	}
+	return t.String()
+}
+
 // FloorTable returns the costs of the machine itself.
 func (r Results) FloorTable() string {
 	t := table{head: []string{"floor", "serial ns", "2 threads ns", "8 goroutines ns"}}
@@ -75,15 +91,15 @@ func (r Results) FloorTable() string {
 
 // BoundTable returns the comparisons with bounds.
 func (r Results) BoundTable() string {
-	return r.comparisons(func(o compare.Outcome) bool { return o.Serial > 0 })
+	return r.comparisons(func(o rows.Outcome) bool { return o.Serial > 0 })
 }
 
 // OtherTable returns the comparisons without bounds.
 func (r Results) OtherTable() string {
-	return r.comparisons(func(o compare.Outcome) bool { return o.Serial == 0 })
+	return r.comparisons(func(o rows.Outcome) bool { return o.Serial == 0 })
 }
 
-func (r Results) comparisons(which func(compare.Outcome) bool) string {
+func (r Results) comparisons(which func(rows.Outcome) bool) string {
 	t := table{head: []string{"comparison", "serial: weir / peer, ns", "ratio", "bound", "2 threads: weir / peer, ns", "ratio (worst)", "bound", "8 goroutines: ratio", "allocs"}}
 	for _, o := range r.Outcomes {
 		if which(o) {
@@ -93,7 +109,7 @@ func (r Results) comparisons(which func(compare.Outcome) bool) string {
 	return t.String()
 }
 
-func comparison(o compare.Outcome) []string {
+func comparison(o rows.Outcome) []string {
 	cells := []string{o.Name}
 	for i, m := range o.Modes {
 		c := o.In[i]
@@ -140,7 +156,7 @@ func perSecond(ns []float64) string {
 }
 
 // boundAndVerdict returns the bound, and the verdict unless the bound is reached.
-func boundAndVerdict(o compare.Outcome, i int) string {
+func boundAndVerdict(o rows.Outcome, i int) string {
 	switch v := o.Verdict(i); v {
 	case measure.NoBound:
 		return ""
@@ -163,7 +179,7 @@ func (r Results) SideTable() string {
 func sideText(s rows.Side) string { return "`" + s.Name + "`: " + s.Does }
 
 // Slower returns the comparisons in which the peer is faster in any mode.
-func (r Results) Slower() (slower []compare.Outcome) {
+func (r Results) Slower() (slower []rows.Outcome) {
 	for _, o := range slices.Concat(r.Outcomes, r.Fleet) {
 		loses := func(c measure.Comparison) bool { return measure.SpreadOf(c.Ratio).Lo > 1 }
 		if !o.Floor && slices.ContainsFunc(o.In, loses) {
@@ -171,15 +187,6 @@ func (r Results) Slower() (slower []compare.Outcome) {
 		}
 	}
 	return slower
-}
-
-// NeighbourTable returns how much two threads slow each other down.
-func (r Results) NeighbourTable() string {
-	t := table{head: []string{"two threads work on", "alone, ns", "same object, ns", "neighbours, ns", "far apart, ns", "neighbours / far apart", ""}}
-	for _, n := range r.Neighbours {
-		t.add(n.Name, formatNumber(n.Alone), formatNumber(n.Same.Median), formatNumber(n.Next.Median), formatNumber(n.Apart.Median), fmt.Sprintf("%.2f", n.Slowdown()), n.Sharing())
-	}
-	return t.String()
 }
 
 // MemoryTable returns how many bytes objects take.
@@ -193,21 +200,4 @@ func (r Results) MemoryTable() string {
 		t.add(m.Name, formatNumber(m.Bytes), limit)
 	}
 	return t.String()
-}
-
-// SharedLines says which objects of weir share a cache line if they are allocated in a row.
-func (r Results) SharedLines() string {
-	if r.Canary > measure.CanaryLimit {
-		return fmt.Sprintf("But the machine had no two free cores at the time (the canary was %.2f), so this table means little.", r.Canary)
-	}
-	var sharing []string
-	for _, n := range r.Neighbours {
-		if !n.Machine && n.Sharing() != "" {
-			sharing = append(sharing, n.Name)
-		}
-	}
-	if len(sharing) == 0 {
-		return "By this measurement no objects of weir do."
-	}
-	return "These objects of weir do: " + strings.Join(sharing, "; ") + "."
 }

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/weir-go/weir/dev/bench/internal/compare"
 	"github.com/weir-go/weir/dev/bench/internal/measure"
+	"github.com/weir-go/weir/dev/bench/internal/rows"
 )
 
 // columns is the format of a line of the text table.
@@ -19,7 +19,7 @@ func Header(w io.Writer) error {
 }
 
 // FloorLines writes the cost of a basic operation of the machine, one line per mode.
-func FloorLines(w io.Writer, f compare.Floor, modes ...measure.Mode) error {
+func FloorLines(w io.Writer, f rows.Floor, modes ...measure.Mode) error {
 	var b strings.Builder
 	for i, m := range modes {
 		fmt.Fprintf(&b, "%-42s %-24s %9s\n", "floor: "+f.Name, m, formatNumber(f.Costs[i].Median))
@@ -29,7 +29,7 @@ func FloorLines(w io.Writer, f compare.Floor, modes ...measure.Mode) error {
 }
 
 // Lines writes the result of one comparison, one line per mode.
-func Lines(w io.Writer, o compare.Outcome) error {
+func Lines(w io.Writer, o rows.Outcome) error {
 	var b strings.Builder
 	for i, m := range o.Modes {
 		weir, peer, ratio := measure.SpreadOf(o.In[i].Weir), measure.SpreadOf(o.In[i].Peer), measure.SpreadOf(o.In[i].Ratio)
@@ -40,7 +40,7 @@ func Lines(w io.Writer, o compare.Outcome) error {
 }
 
 // remark returns the verdict and other facts about a mode.
-func remark(o compare.Outcome, i int) string {
+func remark(o rows.Outcome, i int) string {
 	words := []string{}
 	if v := o.Verdict(i); v != measure.NoBound {
 		words = append(words, string(v))
@@ -51,10 +51,7 @@ func remark(o compare.Outcome, i int) string {
 	if canary := measure.SpreadOf(o.In[i].Canary).Median; canary > measure.CanaryLimit {
 		words = append(words, fmt.Sprintf("canary %.2f", canary))
 	}
-	if minimum := measure.SpreadOf(o.In[i].Minimum).Median; minimum > 0 {
-		words = append(words, fmt.Sprintf("minimum %.2f", minimum))
-	}
-	if i == 0 && o.Allocs != (compare.Allocs{}) {
+	if i == 0 && o.Allocs != (rows.Allocs{}) {
 		words = append(words, fmt.Sprintf("%d/%d allocs", o.Allocs.Weir, o.Allocs.Peer))
 	}
 	return strings.Join(words, ", ")

@@ -20,12 +20,12 @@ func breakers() []Row {
 			Why: "gobreaker locks twice and reads both clocks twice; neither side detects slow calls",
 		},
 		{
-			Name: "breaker: closed, success, with latency", Main: true, Serial: 0.55, Threads: 0.55, Writes: []Write{Add},
+			Name: "breaker: closed, success, with latency", Main: true, Serial: 0.55, Threads: 0.55,
 			Weir: twoReadings, Peer: gobreakerExecute(),
 			Why: "weir also has a histogram of all latencies and the slow-call rule",
 		},
 		{
-			Name: "breaker: closed, failure", Main: true, Serial: 0.60, Threads: 0.60, Writes: []Write{Add},
+			Name: "breaker: closed, failure", Main: true, Serial: 0.60, Threads: 0.60,
 			Weir: breakerFails(), Peer: gobreakerFails(),
 			Why: "both sides judge the failure rate in the window at each failure; weir also looks for a Retry-After and keeps the last failures",
 		},
@@ -96,28 +96,18 @@ func breakerRefuses() Side {
 	}}
 }
 
-func breakerPermits() Side {
-	return Side{"Breaker.Allow + Record", "rolling window of 10 × 1 s; Allow and Record instead of a function", func() measure.Loop {
-		return permitLoop(breaker.Config{})
-	}}
-}
-
 func breakerPermitsOfLast() Side {
 	return Side{"Breaker.Allow + Record", "window of the last 100 calls, under a mutex; one clock reading", func() measure.Loop {
-		return permitLoop(breaker.Config{LastCalls: 100})
-	}}
-}
-
-func permitLoop(c breaker.Config) measure.Loop {
-	b := breaker.New("bench", c)
-	return func(n int) (right int) {
-		for range n {
-			if permit, err := b.Allow(); err == nil && permit.Record(context.Background(), nil, breaker.Success) {
-				right++
+		b := breaker.New("bench", breaker.Config{LastCalls: 100})
+		return func(n int) (right int) {
+			for range n {
+				if permit, err := b.Allow(); err == nil && permit.Record(context.Background(), nil, breaker.Success) {
+					right++
+				}
 			}
+			return right
 		}
-		return right
-	}
+	}}
 }
 
 func throttleRun() Side {

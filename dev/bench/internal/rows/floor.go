@@ -72,48 +72,6 @@ func sinceAndAdd() Side {
 	}}
 }
 
-// Write is a way to write to a shared word.
-type Write int
-
-// The ways to write. A Swap depends on the old value, and is repeated if another thread was faster.
-// Add and Swap come after a reading of the clock. Count is an Add right after another write.
-const (
-	Add Write = iota
-	Swap
-	Count
-)
-
-// writeLoop returns a loop that makes only these writes, each to its own cache line.
-func writeLoop(writes []Write) measure.Loop {
-	lines, epoch := make([]struct {
-		word atomic.Int64
-		_    [120]byte
-	}, len(writes)), time.Now()
-	return func(n int) (right int) {
-		for range n {
-			done := 0
-			for i, how := range writes {
-				if how != Count && time.Since(epoch) < 0 {
-					break
-				}
-				word := &lines[i].word
-				if how != Swap {
-					done += int(min(word.Add(1), 1)) // 1 if the word was written
-					continue
-				}
-				old := word.Load()
-				for ; !word.CompareAndSwap(old, old+1); old = word.Add(0) {
-				}
-				done += int(min(old+1, 1))
-			}
-			if done == len(writes) {
-				right++
-			}
-		}
-		return right
-	}
-}
-
 func mutexFloor() Side {
 	return Side{"sync.Mutex Lock + Unlock", "one lock, shared by all threads", func() measure.Loop {
 		var mu sync.Mutex

@@ -16,12 +16,12 @@ const ampleBurst = 1 << 30
 func limiters() []Row {
 	return []Row{
 		{
-			Name: "limiter: allowed", Main: true, Serial: 0.60, Threads: 0.55, Writes: []Write{Swap},
+			Name: "limiter: allowed", Main: true, Serial: 0.60, Threads: 0.55,
 			Weir: bucketTakes(limiter.PerSecond(1e8)), Peer: rateAllows(1e8),
 			Why: "weir returns five numbers and keeps the rate exactly; x/time/rate returns a bool, and rounds",
 		},
 		{
-			Name: "limiter: allowed, 10/3 ns per token", Serial: 0.60, Threads: 0.55, Writes: []Write{Swap},
+			Name: "limiter: allowed, 10/3 ns per token", Serial: 0.60, Threads: 0.55,
 			Weir: bucketTakes(limiter.PerSecond(3e8)), Peer: rateAllows(3e8),
 			Why: "if a token does not take a whole number of nanoseconds, weir converts the time with a 128-bit multiplication, and x/time/rate rounds",
 		},

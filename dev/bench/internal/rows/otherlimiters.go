@@ -5,13 +5,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/failsafe-go/failsafe-go/ratelimiter"
-	"github.com/juju/ratelimit"
 	"github.com/sethvargo/go-limiter/memorystore"
 	"github.com/throttled/throttled/v2"
 	"github.com/throttled/throttled/v2/store/memstore"
-	ulule "github.com/ulule/limiter/v3"
-	"github.com/ulule/limiter/v3/drivers/store/memory"
 	uber "go.uber.org/ratelimit"
 
 	"github.com/weir-go/weir/dev/bench/internal/measure"
@@ -20,31 +16,14 @@ import (
 
 // otherLimiters returns rows without bounds.
 func otherLimiters() []Row {
-	bucket := bucketTakes(limiter.PerSecond(1e9))
 	return []Row{
-		{
-			Name: "limiter: failsafe-go, smooth", Weir: bucket, Peer: failsafeSmooth(),
-			Why: "an interval of 1 ns, so that no call waits; failsafe-go allows no bursts and returns a bool",
-		},
 		{
 			Name: "limiter: uber ratelimit", Weir: bucketWaits(), Peer: uberTakes(),
 			Why: "Take is the only method, and waits; an interval of 1 ns, so that no call waits",
 		},
 		{
-			Name: "limiter: juju", Weir: bucket, Peer: jujuTakes(),
-			Why: "a token bucket of ticks, under a mutex",
-		},
-		{
-			Name: "keyed, one key: throttled", Weir: groupTakes(1), Peer: throttledTakes(1),
-			Why: "throttled reads and swaps through its store, with two lookups in the map",
-		},
-		{
 			Name: "keyed, one key: sethvargo", Weir: groupTakes(1), Peer: sethvargoTakes(),
 			Why: "a fixed window of one hour: sethvargo converts no time, and gives no time to retry",
-		},
-		{
-			Name: "keyed, one key: ulule", Weir: groupTakes(1), Peer: ululeTakes(),
-			Why: "a fixed window of one hour, with one lock per key, where weir has one per shard; ulule builds the full name of the key at each call",
 		},
 	}
 }
@@ -64,20 +43,6 @@ func bucketWaits() Side {
 	}}
 }
 
-func failsafeSmooth() Side {
-	return Side{"failsafe-go TryAcquirePermit", "evenly spaced permits, under a mutex", func() measure.Loop {
-		l := ratelimiter.NewSmooth[int](1e9, time.Second)
-		return func(n int) (right int) {
-			for range n {
-				if l.TryAcquirePermit() {
-					right++
-				}
-			}
-			return right
-		}
-	}}
-}
-
 func uberTakes() Side {
 	return Side{"uber ratelimit Take", "evenly spaced, with a slack of 10; one CAS", func() measure.Loop {
 		l := uber.New(1e9)
@@ -86,18 +51,6 @@ func uberTakes() Side {
 				if !l.Take().IsZero() {
 					right++
 				}
-			}
-			return right
-		}
-	}}
-}
-
-func jujuTakes() Side {
-	return Side{"juju TakeAvailable", "a token bucket under a mutex", func() measure.Loop {
-		b := ratelimit.NewBucket(time.Nanosecond, ampleBurst)
-		return func(n int) (right int) {
-			for range n {
-				right += int(b.TakeAvailable(1))
 			}
 			return right
 		}
@@ -128,21 +81,6 @@ func sethvargoTakes() Side {
 		return func(n int) (right int) {
 			for range n {
 				if _, _, _, ok, err := store.Take(ctx, "user:1"); ok && err == nil {
-					right++
-				}
-			}
-			return right
-		}
-	}}
-}
-
-func ululeTakes() Side {
-	return Side{"ulule memory Get", "the requests of one hour, counted in a sync.Map", func() measure.Loop {
-		l := ulule.New(memory.NewStore(), ulule.Rate{Period: time.Hour, Limit: ampleBurst})
-		ctx := context.Background()
-		return func(n int) (right int) {
-			for range n {
-				if c, err := l.Get(ctx, "user:1"); err == nil && !c.Reached {
 					right++
 				}
 			}

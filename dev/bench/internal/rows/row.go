@@ -11,12 +11,9 @@ type Row struct {
 	Serial                    float64
 	Threads                   float64 // the bound on two threads
 	Goroutines8, Goroutines64 float64 // the bounds with 8 and with 64 goroutines
-	// Writes are the writes per call of weir to words that all threads share. Writes is empty if
-	// these writes are not measured.
-	Writes []Write
-	Floor  bool   // the peer is the machine, not a library
-	Main   bool   // the row is in the quick table too
-	Why    string // how the sides differ, or why the peer is faster
+	Floor                     bool    // the peer is the machine, not a library
+	Main                      bool    // the row is in the quick table too
+	Why                       string  // how the sides differ, or why the peer is faster
 }
 
 // Bound returns the bound of the row in a mode, or 0 if it has none.
@@ -33,15 +30,6 @@ func (r Row) Bound(m measure.Mode) float64 {
 	}
 }
 
-// Minimum returns a loop that does only the writes of weir's side, with a reading of the clock
-// before each. It returns nil if the row has no Writes.
-func (r Row) Minimum() measure.Loop {
-	if len(r.Writes) == 0 {
-		return nil
-	}
-	return writeLoop(r.Writes)
-}
-
 // Side is one of the two sides of a comparison.
 type Side struct {
 	Name string // the function, and its library
@@ -52,7 +40,7 @@ type Side struct {
 // All returns the comparisons, first those with bounds. keys is the number of live keys of a keyed
 // limiter with many keys, a million except in short runs.
 func All(keys int) (all []Row) {
-	for _, part := range [][]Row{breakers(), limiters(), keyed(keys), gates(), windows(), floors(), otherBreakers(), otherLimiters()} {
+	for _, part := range [][]Row{breakers(), limiters(), keyed(keys), gates(), windows(), otherBreakers(), otherLimiters()} {
 		all = append(all, part...)
 	}
 	return all

@@ -41,11 +41,3 @@ func callsRecord() Side {
 		}
 	}}
 }
-
-// floors compares basic operations of the machine. The rows have no bounds.
-func floors() []Row {
-	return []Row{
-		{Name: "floor: time.Since against time.Now", Weir: sinceFloor(), Peer: nowFloor(), Floor: true, Why: "this is why weir reads the time since an epoch"},
-		{Name: "floor: atomic add against mutex", Weir: addFloor(), Peer: mutexFloor(), Floor: true, Why: "this is why weir avoids locks"},
-	}
-}

@@ -1,3 +1,4 @@
+// Package scale measures how the cost of an operation changes with the size of what it works on.
 package scale
 
 import (
@@ -6,39 +7,38 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-go/weir/dev/bench/internal/fit"
 	"github.com/weir-go/weir/dev/bench/internal/measure"
 	"github.com/weir-go/weir/internal/chart"
 )
 
-// Experiment measures costs while one size varies.
+// Experiment measures costs while one size varies. A cost that does not depend on the size is flat,
+// but for caches.
 type Experiment struct {
 	File  string // the name of its chart, without extension
 	Title string
 	X, Y  string // the titles of the axes
 	Sizes []int
 	Lines []Line
-	Why   string // explains the stated growths
+	Why   string // explains the costs
 }
 
 // Line is one cost of an experiment.
 type Line struct {
 	Name string
-	Says fit.Growth // the stated growth
-	Upto int        // the largest measured size, or 0 for all sizes
+	Upto int // the largest measured size, or 0 for all sizes
 	Cost func(size int) (ns float64, err error)
 }
 
-// Curve is a line with its measured points.
+// Curve is a line with the costs at the sizes of its experiment, as far as they were measured.
 type Curve struct {
 	Line
-	Points []fit.Point
+	Costs []float64
 }
 
 // All returns the experiments. Each point is measured for about the given time.
 func All(each time.Duration) []Experiment {
 	t := timer{each}
-	return []Experiment{t.keys(), t.buckets(), t.breakers(), t.rules(), t.sources(), t.waiters()}
+	return []Experiment{t.keys(), t.newKeys(), t.readers(), t.cores()}
 }
 
 // Run measures all points.
@@ -54,7 +54,7 @@ func (e Experiment) Run() (curves []Curve, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s at %d: %w", e.Title, line.Name, size, err)
 			}
-			curve.Points = append(curve.Points, fit.Point{Size: float64(size), Cost: ns})
+			curve.Costs = append(curve.Costs, ns)
 		}
 		curves = append(curves, curve)
 	}
@@ -66,8 +66,8 @@ func (e Experiment) Chart(curves []Curve) chart.Chart {
 	c := chart.Chart{Title: e.Title, X: e.X, Y: e.Y}
 	for _, curve := range curves {
 		line := chart.Line{Name: curve.Name}
-		for _, p := range curve.Points {
-			line.Points = append(line.Points, chart.Point{X: p.Size, Y: p.Cost})
+		for i, ns := range curve.Costs {
+			line.Points = append(line.Points, chart.Point{X: float64(e.Sizes[i]), Y: ns})
 		}
 		c.Lines = append(c.Lines, line)
 	}
@@ -98,9 +98,15 @@ func (t timer) quickest(loop measure.Loop) (float64, error) {
 	return slices.Min(costs), nil
 }
 
-// powersOfTen returns the powers of ten from first to last.
-func powersOfTen(first, last int) (sizes []int) {
-	for n := first; n <= last; n *= 10 {
+// quickestOf is quickest for an operation on size things, per thing.
+func (t timer) quickestOf(size int, loop measure.Loop) (float64, error) {
+	ns, err := t.quickest(loop)
+	return ns / float64(size), err
+}
+
+// powersOfTen returns the powers of ten from 100 to last.
+func powersOfTen(last int) (sizes []int) {
+	for n := 100; n <= last; n *= 10 {
 		sizes = append(sizes, n)
 	}
 	return sizes

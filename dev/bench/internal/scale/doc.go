@@ -1,2 +1,0 @@
-// Package scale measures how costs grow with sizes, and compares the result with the stated growth.
-package scale
