@@ -301,6 +301,39 @@ func TestCallsWithASlotAllocateNothing(t *testing.T) {
 	permit.Record(bg(), nil, breaker.Success)
 }
 
+func TestEachAllowedCallIsCountedOnce(t *testing.T) {
+	const calls = 200 // the breaker samples the first 64, which take no shortcut
+	for name, c := range map[string]weir.Config{
+		"slots": {MaxConcurrent: 2}, "slots and a rate": {MaxConcurrent: 2, Rate: limiter.PerSecond(1e9)},
+		"rate": {Rate: limiter.PerSecond(1e9)}, "adaptive": {Adaptive: true},
+	} {
+		g := weir.New("g", c)
+		keys := hosts(weir.GroupConfig{Gate: c})
+		for range calls {
+			require.NoError(t, g.Run(bg(), succeed), name)
+			require.NoError(t, keys.Get("a").Run(bg(), succeed), name)
+			permit, err := keys.Get("b").Allow(bg())
+			require.NoError(t, err, name)
+			permit.Done(bg(), nil)
+		}
+		require.Equal(t, limiter.Stats{Allowed: calls}, g.Stats(), name)
+		require.Equal(t, limiter.Stats{Allowed: 2 * calls}, keys.Stats(), name)
+	}
+	joined := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), InFlight: inflight.New(inflight.Config{Limit: 2})})
+	for range calls {
+		require.NoError(t, joined.Run(bg(), succeed))
+	}
+	require.Equal(t, limiter.Stats{Allowed: calls}, joined.Stats())
+	crowded := hosts(weir.GroupConfig{MaxKeys: 1, Gate: weir.Config{MaxConcurrent: 2}})
+	require.NoError(t, crowded.Get("a").Run(bg(), func(context.Context) error { // keeps its key
+		for range calls {
+			require.NoError(t, crowded.Get("without room").Run(bg(), succeed))
+		}
+		return nil
+	}))
+	require.Equal(t, limiter.Stats{Allowed: 1 + calls}, crowded.Stats())
+}
+
 // A group of breakers asks the gate of a member whether its calls hold slots.
 func TestAGateIsBusyWhileItsCallsHoldSlots(t *testing.T) {
 	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}}).Get(1)

@@ -65,7 +65,8 @@ type Series struct {
 // Series returns a series of the instrument, created now, with a value for each attribute. It
 // replaces bytes that are not UTF-8 by U+FFFD. It cuts a weir.group.key of more than 1,024 bytes,
 // which may come from an untrusted client, and ends it with a hash of the whole, so that keys stay
-// distinct. It panics if the number of values is not that of the attributes.
+// distinct. The hash of a key is another one in each process. It panics if the number of values is
+// not that of the attributes.
 func (i *Instrument) Series(values ...string) *Series {
 	if len(values) != len(i.Attrs) {
 		panic(fmt.Sprintf("stat: %s takes %d attribute values, got %d", i.Name, len(i.Attrs), len(values)))

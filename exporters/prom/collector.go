@@ -107,8 +107,8 @@ type order struct {
 	indexes []int32   // of series
 }
 
-// sorted returns the indexes of the samples in the order of a registry. To sort them takes a third
-// of the time of a scrape, so this is done only if the series are not those of the last scrape.
+// sorted returns the indexes of the samples in the order of a registry. Sorting takes a quarter of
+// the time of a scrape, so this is done only if the series are not those of the last scrape.
 func (c *Collector) sorted(samples []sample) []int32 {
 	isSame := func(s sample, l *series) bool { return s.series == l }
 	if last := c.order.Load(); last != nil && slices.EqualFunc(samples, last.series, isSame) {

@@ -11,7 +11,7 @@ import (
 // overwritten. Each bucket begins with its own number as total.
 func TestReadsWhileTheRingGrows(t *testing.T) {
 	const reach, buckets = 7, 20
-	for range 5000 {
+	for range 30_000 {
 		r := ring.New(1, reach, 1)
 		var readers sync.WaitGroup
 		for range 2 {

@@ -104,7 +104,7 @@ func TestBounds(t *testing.T) {
 		"keyed, 1000000 live keys: throttled":                           {0.50, 0},
 		"gate: success, 2 readings":                                     {0.40, 0.50},
 		"gate: success, failsafe-go":                                    {0.12, 0.12},
-		"gate: MaxConcurrent, against none and half a reading":          {1.05, 0},
+		"gate: MaxConcurrent, against none and half a reading":          {1, 0},
 		"gate: Rate and MaxConcurrent, against Rate and half a reading": {1, 0},
 		"gate: Adaptive, against none and a reading":                    {1, 0},
 		"window: Counter.Add":                                           {1.25, 0},
