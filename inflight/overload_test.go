@@ -54,7 +54,7 @@ func TestTheBeginningOfAnOverloadIsServedInTime(t *testing.T) {
 		longest time.Duration
 	}{
 		"fixed":    {fixed, 112 * ms},         // and Target
-		"adaptive": {adaptiveQueue, 700 * ms}, // which waits for evidence first; 406 ms on average of 30 seeds
+		"adaptive": {adaptiveQueue, 700 * ms}, // which waits for evidence first
 	} {
 		for _, factor := range []float64{1.5, 3} {
 			for seed := range uint64(testenv.Repeat(4, 1)) {

@@ -23,6 +23,8 @@ type bucketState struct {
 	replacedAt  time.Duration
 	lastPromise promise
 	promisedAt  time.Duration // when lastPromise was made
+	debt        int64         // the position at which the bucket was full after the last charge
+	chargedAt   time.Duration // the time of that charge
 
 	// full is the position at which the bucket is full if no tokens are taken. At an earlier
 	// position, the missing tokens are those that will be added between that position and full. The
@@ -41,7 +43,7 @@ const (
 )
 
 func newBucketState(r Rate, burst int) *bucketState {
-	s := &bucketState{limits: newLimits(r, burst), hold: noHold, rate: r, configuredBurst: burst, lastPromise: promise{end: alwaysFull}, since: firstPosition}
+	s := &bucketState{limits: newLimits(r, burst), hold: noHold, rate: r, configuredBurst: burst, lastPromise: promise{end: alwaysFull}, debt: alwaysFull, since: firstPosition}
 	s.full.Store(alwaysFull)
 	return s
 }
@@ -137,6 +139,8 @@ func (s *bucketState) latest() time.Duration {
 		return s.since
 	case full <= s.lastPromise.end:
 		return max(s.since, s.promisedAt)
+	case full <= s.debt:
+		return max(s.since, s.chargedAt)
 	case s.plain:
 		return max(s.since, time.Duration(full-s.capacity))
 	}
@@ -252,6 +256,14 @@ func (l *limits) takeFrom(r *Result, at time.Duration, full int64, h hold, n int
 	l.describe(r, at, now, next)
 	r.OK = true
 	return next
+}
+
+// charged returns the position at which a bucket is full after n more tokens have been used, even
+// if it does not have them. It was full at the position full, and is held by h. A debt is bounded
+// by the life of the bucket, and is never paid then.
+func (l *limits) charged(full int64, h hold, at time.Duration, n int) int64 {
+	start := l.start(max(full, h.floor), l.units(l.clamp(at)))
+	return start + product(int64(n), l.cost, max(lastPosition+l.capacity-start, 0))
 }
 
 // returnable returns how many units of n of the tokens in back can be given back at a time.

@@ -25,6 +25,13 @@
 //
 //	if r := users.Get(id).Take(1); !r.OK { … }
 //
+// If the cost of a request is known only afterwards, reserve an estimate and settle what it has
+// used, in both directions. [PerRequest] counts requests beside what they cost:
+//
+//	r := limiter.Reserve(limiter.NewJoint("model", limiter.PerRequest(requests), tokens), estimate)
+//	…
+//	r.Settle(used)
+//
 // In this table L is the limit and W its window. For a token bucket, L is its burst and R the
 // tokens added in a window.
 //

@@ -346,6 +346,8 @@ func (k Keyed[K]) putBack(now time.Time, back taken, n int) taken {
 	return k.group.putBack(now, k.key, back, n)
 }
 
+func (k Keyed[K]) charge(now time.Time, back taken, n int) { k.group.charge(now, k.key, back, n) }
+
 func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
 	k.group.recordRefusal(r, n)
 	if !r.OK && n != 0 && !k.isShadow() {

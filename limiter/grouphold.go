@@ -107,7 +107,7 @@ func (g *Group[K]) dropHold(p *keyPosition[K], own *keyed.Slot[K, keyHold], at t
 	}
 	s, known := t.buckets.Place(p.hash, p.key, idle)
 	if !known && !isIdle {
-		if s = g.addKey(p, s, at); s == nil {
+		if s = g.addKey(p, s, at, false); s == nil {
 			return
 		}
 		known = true

@@ -129,6 +129,33 @@ func (g *Group[K]) putBack(now time.Time, key K, back taken, n int) taken {
 	return back
 }
 
+// charge takes tokens of the key that were used beyond those taken, and remembers the key beyond
+// MaxKeys if need be: the debt would be forgotten otherwise.
+func (g *Group[K]) charge(now time.Time, key K, back taken, n int) {
+	if back.shared != nil {
+		back.shared.charge(now, back, n)
+		return
+	}
+	var p keyPosition[K]
+	g.locate(&p, key)
+	p.shard.mu.Lock()
+	defer p.shard.mu.Unlock()
+	t, at, h := p.tierTable(), now.Sub(g.epoch), noHold
+	p.shard.latest = max(p.shard.latest, at)
+	if t.limits.counted == 0 {
+		return
+	}
+	if p.shard.held {
+		h = g.holdOf(&p, at)
+	}
+	s, known := t.buckets.Place(p.hash, key, t.limits.idle(at))
+	if !known {
+		s = g.addKey(&p, s, at, true)
+		s.Until = max(s.Until, p.fullAfterHold())
+	}
+	s.Until = t.limits.charged(s.Until, h, at, n)
+}
+
 // keyQueues holds the wait queues of a Group: one for each key that a caller waits for.
 type keyQueues[K comparable] struct {
 	count atomic.Int64 // of queues, so that no lock is taken while no caller waits

@@ -37,8 +37,8 @@ type Joint struct {
 }
 
 // NewJoint combines limiters that must all allow a request. A request takes the same number of
-// tokens from each. If the numbers differ, such as one request and 500 tokens of a language model,
-// call [Reserve] for each limiter instead. Without limiters every request is allowed. The name
+// tokens from each, but one from a limiter of [PerRequest]. If the numbers differ otherwise, call
+// [Reserve] for each limiter instead. Without limiters every request is allowed. The name
 // appears in errors and metrics. If it is not empty, the Joint keeps statistics and is a
 // [stat.Source]. For shadow mode, set Shadow of the limiters. NewJoint panics if a limiter is nil.
 func NewJoint(name string, limiters ...Limiter) *Joint {
@@ -226,6 +226,9 @@ func (j *Joint) combine(answers []Result, n int) Result {
 	for i, r := range answers {
 		if r.OK || n != 0 && j.members[i].isShadow() {
 			r.OK, r.RetryAfter = true, 0
+		}
+		if p, ok := j.members[i].(perRequest); ok {
+			r = p.inTokens(r)
 		}
 		all = Result{
 			OK: all.OK && r.OK, NoRoom: all.NoRoom || r.NoRoom && !r.OK, Limit: min(all.Limit, r.Limit), Remaining: min(all.Remaining, r.Remaining),

@@ -195,6 +195,14 @@ func (b *LeakyBucket) putBack(now time.Time, back taken, n int) taken {
 	return back
 }
 
+func (b *LeakyBucket) charge(now time.Time, _ taken, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := now.Sub(b.epoch)
+	b.latest = max(b.latest, at)
+	b.next = b.pace.charged(b.next, noHold, at, n)
+}
+
 func (b *LeakyBucket) refusedByJoint(_ time.Time, n int, r Result, _ bool) { b.recordRefusal(r, n) }
 
 func (b *LeakyBucket) subscribe(w wakeup)   { b.queue.subscribe(w) }

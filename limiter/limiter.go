@@ -14,12 +14,14 @@ import (
 //
 //	Hold(d time.Duration)
 //	Refund(taken time.Time, n int)
+//	Charge(n int)
 //
 // Hold refuses all requests for d. Gate.Hold of package weir calls it when the service behind the
 // limiter asks to wait. Refund gives back n tokens that were taken at the time taken. [Reserve] and
 // gates call it for tokens that were not used. It must not let more requests pass than the limit
 // allows, however late it is called, so it gives back no token that has come back by itself. The
-// tokens of a limiter without Refund stay taken.
+// tokens of a limiter without Refund stay taken. Charge takes n tokens, even if it does not have
+// them. Without it, [Reservation.Settle] takes as many as there are.
 //
 // A limiter that asks a server implements [Remote] instead.
 type Limiter interface {

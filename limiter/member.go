@@ -169,6 +169,15 @@ func (j *Joint) putBack(now time.Time, back taken, n int) taken {
 	return back
 }
 
+// charge charges the limiters from which tokens were taken.
+func (j *Joint) charge(now time.Time, back taken, n int) {
+	for i, part := range back.parts {
+		if part.n > 0 {
+			j.members[i].charge(now, part, n)
+		}
+	}
+}
+
 func (j *Joint) refusedByJoint(t time.Time, n int, r Result, waited bool) {
 	j.recordRefusal(r, n)
 	if j.queue.waitingTokens.Load() == 0 {
@@ -279,6 +288,18 @@ func (f externalLimiter) putBack(_ time.Time, back taken, n int) taken {
 func (f externalLimiter) Hold(d time.Duration) {
 	if h, ok := f.Limiter.(holder); ok {
 		h.Hold(d)
+	}
+}
+
+// charge takes as many of the tokens as there are, if the limiter has no method Charge.
+func (f externalLimiter) charge(now time.Time, back taken, n int) {
+	switch l := f.Limiter.(type) {
+	case interface{ Charge(int) }:
+		l.Charge(n)
+	case member: // embedded
+		settle(l, now, l.takenAt(back.when, back.n), back.n+n)
+	default:
+		f.Take(min(n, max(f.Take(0).Remaining, 0)))
 	}
 }
 

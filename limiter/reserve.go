@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
@@ -10,7 +11,18 @@ import (
 
 // Reservation is what a request has taken. It knows when the tokens were taken, so that tokens
 // which are not used can be given back at any time without allowing too many requests. Its Result
-// says whether the tokens were taken. A Reservation must not be used by several goroutines at once.
+// says whether the tokens were taken.
+//
+// If the cost of a request is known only afterwards, reserve an estimate and settle the actual
+// cost, for example the tokens of a language model:
+//
+//	r := limiter.Reserve(tokens, estimate)
+//	if !r.OK { … }
+//	answer, err := ask(question)
+//	r.Settle(answer.Tokens)
+//
+// Tokens that are neither given back nor settled stay taken. A Reservation must not be used by
+// several goroutines at once, and must not be copied after [Reservation.SettleAfter].
 type Reservation struct {
 	Result
 
@@ -21,7 +33,14 @@ type Reservation struct {
 	owner giver // nil if nothing was taken
 	taken taken
 
-	*future // nil unless it was made by TokenBucket.Reserve
+	*future            // nil unless it was made by TokenBucket.Reserve
+	deadline *deadline // nil without SettleAfter
+}
+
+// deadline settles a reservation that is not settled before.
+type deadline struct {
+	mu    sync.Mutex // guards the reservation
+	timer *time.Timer
 }
 
 // future is what [TokenBucket.Reserve] knows of its reservation.
@@ -34,8 +53,11 @@ type future struct {
 	cancelled bool
 }
 
-// giver is a limiter that takes tokens back.
+// giver is a limiter that takes tokens back, and charges for more tokens.
 type giver interface {
+	// charge takes n more tokens, at least 1, for the request that has taken back, whether there
+	// are that many or not.
+	charge(now time.Time, back taken, n int)
 	// putBack gives back n of the tokens in back, from 1 to back.n, as far as they have not come
 	// back by themselves by the time now. It returns what is left of back.
 	putBack(now time.Time, back taken, n int) taken
@@ -71,16 +93,34 @@ func (t *taken) use(n int) int {
 }
 
 // Reserve takes n tokens of l, or none if there are fewer, as l.Take does. The tokens can be given
-// back with [Reservation.Refund], for example if another limit refuses the request, or if a request
-// has cost less than expected:
-//
-//	r := limiter.Reserve(tokens, estimate)
-//	if !r.OK { … }
-//	used := ask(question)
-//	r.Refund(estimate - used)
+// back with [Reservation.Refund], for example if another limit refuses the request, and
+// [Reservation.Settle] corrects their number.
 func Reserve(l Limiter, n int) *Reservation {
 	r := inside{}.Reserve(l, time.Now(), n, false)
 	return &r
+}
+
+// WaitReserve takes n tokens of l as soon as there are that many, as l.Wait does. If it returns no
+// error, the reservation is OK, and the other fields of its Result are not set. If l cannot wait,
+// it is refused with a *[LimitedError] if there are fewer tokens.
+func WaitReserve(ctx context.Context, l Limiter, n int) (*Reservation, error) {
+	waits, ok := l.(WaitLimiter)
+	if !ok {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r := Reserve(l, n)
+		if !r.OK && !isPeek(r.Result, n) {
+			return nil, refusalOf(r.Result, n)
+		}
+		return r, nil
+	}
+	r, err := waitReserve(ctx, waits, n, Never, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Result = Result{OK: true}
+	return &r, nil
 }
 
 // waitReserve is Wait of l for at most maxWait. w is the waiter of a gate that l has refused, or
@@ -147,8 +187,96 @@ func waitAtMost(ctx context.Context, maxWait time.Duration, wait func(ctx contex
 // [TokenBucket.Reserve]. All other tokens of such a reservation come back if one Refund gives back
 // all of them before the time to act, even if the bucket was changed or held meanwhile.
 func (r *Reservation) Refund(n int) {
-	if r.owner != nil { // else the time is not needed
-		r.refundAt(time.Now(), n)
+	if r.deadline == nil && r.owner == nil { // the time is not needed
+		return
+	}
+	defer r.lock()()
+	r.refundAt(time.Now(), n)
+}
+
+// Settle charges the request for n tokens instead of those that it has reserved and not given back.
+// If it has used fewer, the others are given back as by Refund. If it has used more, these become a
+// debt: the limiter takes them at once, whether it has them or not, and refuses requests until the
+// debt is paid. So in any span, what is used is at most what the limit allows, and what the
+// requests in flight at its end have used beyond their estimates.
+//
+// Settle works once: afterwards Settle and Refund do nothing. It does nothing for a reservation
+// that was refused. A negative n counts as 0.
+//
+// The debt of a bucket or of a fixed window is paid at the rate of the limit, and is forgotten only
+// by Forget and by a clock that goes back. A sliding window or log has no rate at which a debt could
+// be paid: it counts what was used beyond Limit for one Window, as all other tokens. A limiter of
+// another package needs a method Charge: see [Limiter].
+func (r *Reservation) Settle(n int) {
+	defer r.lock()()
+	r.settleAt(time.Now(), n)
+}
+
+// SettleAfter settles the reservation with n after d, unless it is settled before. Use it for
+// requests whose end may never be known, such as a job in another process. A later SettleAfter
+// replaces an earlier one.
+func (r *Reservation) SettleAfter(d time.Duration, n int) {
+	if r.deadline == nil {
+		r.deadline = &deadline{}
+	}
+	defer r.lock()()
+	if r.owner == nil {
+		return
+	}
+	if r.deadline.timer != nil {
+		r.deadline.timer.Stop()
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(d, func() {
+		defer r.lock()()
+		if r.deadline.timer == timer {
+			r.settleAt(time.Now(), n)
+		}
+	})
+	r.deadline.timer = timer
+}
+
+// lock returns a function that unlocks the reservation.
+func (r *Reservation) lock() (unlock func()) {
+	if r.deadline == nil {
+		return func() {}
+	}
+	r.deadline.mu.Lock()
+	return r.deadline.mu.Unlock
+}
+
+func (r *Reservation) settleAt(now time.Time, n int) {
+	if r.owner == nil {
+		return
+	}
+	if r.deadline != nil && r.deadline.timer != nil {
+		r.deadline.timer.Stop()
+	}
+	if n = max(n, 0); r.future != nil && n < r.taken.n {
+		r.refundAt(now, r.taken.n-n)
+	} else {
+		settle(r.owner, now, r.taken, n)
+	}
+	r.owner, r.future = nil, nil
+}
+
+// settle charges a request that has taken back for n tokens in all.
+func settle(g giver, now time.Time, back taken, n int) {
+	switch g := g.(type) {
+	case perRequest: // it is one request, however many tokens it has used
+	case *Joint:
+		for i, part := range back.parts {
+			if part.n > 0 {
+				settle(g.members[i], now, part, n)
+			}
+		}
+		g.queue.wakeFirst()
+	default:
+		if n > back.n {
+			g.charge(now, back, n-back.n)
+		} else if n < back.n {
+			g.putBack(now, back, back.n-n)
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, back *taken, at t
 			t.limits.peek(r, at, max(t.buckets.LastEvicted, p.fullAfterHold()), h, 0, n)
 			return true
 		}
-		if s = g.addKey(p, s, at); s != nil {
+		if s = g.addKey(p, s, at, false); s != nil {
 			s.Until = max(s.Until, p.fullAfterHold())
 		}
 	}
@@ -169,11 +169,14 @@ func (g *Group[K]) predictLocked(p *keyPosition[K], r *Result, at time.Duration,
 }
 
 // addKey adds a new key with a full bucket, in the slot that find returned if possible. It returns
-// nil if there is no room.
-func (g *Group[K]) addKey(p *keyPosition[K], s *slot[K], at time.Duration) *slot[K] {
+// nil if there is no room, unless the key must be added.
+func (g *Group[K]) addKey(p *keyPosition[K], s *slot[K], at time.Duration, must bool) *slot[K] {
 	t := p.tierTable()
 	replaces := s.HasKey()
-	if !g.makeRoom(p, s, at) || !replaces && !incrementBelow(&g.keyCount, g.maxKeys) {
+	switch room := g.makeRoom(p, s, at); {
+	case must && !replaces:
+		g.keyCount.Add(1)
+	case !must && (!room || !replaces && !incrementBelow(&g.keyCount, g.maxKeys)):
 		return nil
 	}
 	s, evicted := t.buckets.Add(s, p.hash, g.storedCopy(p.key), t.limits.idle(at))

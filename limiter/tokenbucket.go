@@ -283,6 +283,20 @@ func (b *TokenBucket) putBack(now time.Time, back taken, n int) taken {
 	return back
 }
 
+func (b *TokenBucket) charge(now time.Time, _ taken, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, at := b.state.Load(), now.Sub(b.epoch)
+	for s.counted > 0 {
+		old := s.full.Load()
+		next := s.charged(old, s.hold, at, n)
+		if s.full.CompareAndSwap(old, next) {
+			s.debt, s.chargedAt = next, at
+			return
+		}
+	}
+}
+
 // credit gives back units. The caller holds the lock, so the state is not replaced.
 func (b *TokenBucket) credit(s *bucketState, units int64) {
 	for units > 0 {
@@ -383,6 +397,7 @@ func (b *TokenBucket) replaceState(at time.Duration, successor func(old *bucketS
 		next.hold = next.convertHold(&old.limits, old.hold, at)
 	}
 	next.lastPromise = promise{end: old.convertToNext(old.lastPromise.end), serial: old.lastPromise.serial}
+	next.debt, next.chargedAt = old.convertToNext(old.debt), old.chargedAt
 	next.full.Store(old.convertToNext(old.full.Swap(replaced)))
 	b.state.Store(next)
 	b.mu.Unlock()

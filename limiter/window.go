@@ -103,8 +103,10 @@ type windowCounter interface {
 	// advance moves the window forward to a time, or leaves it if it is already later. It returns
 	// the number of tokens in the window.
 	advance(at time.Duration) (used int64)
-	// add counts n tokens at the time of the window.
+	// add counts n tokens at the time of the window, and stops at the limit.
 	add(n int64)
+	// charge counts n tokens at the time of the window, also beyond the limit.
+	charge(n int64)
 	// refund removes n tokens from the count, the oldest first, so that no window exceeds the
 	// limit.
 	refund(n int64)
@@ -257,6 +259,16 @@ func (l *Window) putBack(_ time.Time, back taken, n int) taken {
 	return back
 }
 
+// charge counts tokens that were used beyond those taken.
+func (l *Window) charge(now time.Time, _ taken, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := clampTime(now.Sub(l.epoch))
+	l.latest = max(l.latest, at)
+	used := l.counter.advance(at)
+	l.counter.charge(min(int64(n), maxCapacity-used))
+}
+
 func (l *Window) refusedByJoint(t time.Time, n int, r Result, waited bool) {
 	l.recordRefusal(r, n)
 	if l.countRefused && !waited {
@@ -318,14 +330,17 @@ type fixedCounter struct {
 
 func (f *fixedCounter) advance(at time.Duration) int64 {
 	if at-f.begin >= f.window {
-		f.begin += (at - f.begin) / f.window * f.window
-		f.count = 0
+		windows := int64((at - f.begin) / f.window)
+		f.begin += time.Duration(windows) * f.window
+		f.count = max(f.count-product(windows, f.limit, maxCapacity), 0) // a debt stays
 	}
 	return f.count
 }
 
 // add stops at the limit, so that refused requests are never counted beyond a full window.
-func (f *fixedCounter) add(n int64) { f.count = min(f.count+n, f.limit) }
+func (f *fixedCounter) add(n int64) { f.count = max(f.count, min(f.count+n, f.limit)) }
+
+func (f *fixedCounter) charge(n int64) { f.count += n }
 
 func (f *fixedCounter) renewed() windowCounter {
 	begin := f.begin % f.window
@@ -411,8 +426,10 @@ func (r *ringCounter) totalBefore(bucket int64) int64 {
 // counted beyond that.
 func (r *ringCounter) add(n int64) {
 	inNewest := r.total - r.ring.Row(r.ring.Newest())[0].Load()
-	r.total += min(n, r.limit-inNewest)
+	r.total += min(n, max(r.limit-inNewest, 0))
 }
+
+func (r *ringCounter) charge(n int64) { r.total += n }
 
 func (r *ringCounter) refund(n int64) {
 	newest := r.ring.Newest()
@@ -486,6 +503,10 @@ func (l *logCounter) covers(at time.Duration) bool { return l.newest-at < l.wind
 func (l *logCounter) add(n int64) {
 	// if refused requests count, only the latest Limit tokens matter
 	l.refund(l.total - l.expired + n - l.limit)
+	l.charge(n)
+}
+
+func (l *logCounter) charge(n int64) {
 	l.total += n
 	if last := len(l.log) - 1; last >= l.skip && l.log[last].at == l.newest {
 		l.log[last].total = l.total

@@ -59,21 +59,19 @@ func NewModel(requests, tokens int, send func(context.Context, Prompt) (Completi
 
 // Ask sends the prompt, unless a limit of its key or the gate refuses it.
 func (m *Model) Ask(ctx context.Context, p Prompt) (Completion, error) {
-	most := p.InputTokens + p.MaxOutputs
-	request := limiter.Reserve(m.Requests.Get(p.Key), 1)
-	tokens := limiter.Reserve(m.Tokens.Get(p.Key), most)
-	if !request.OK || !tokens.OK {
-		request.Refund(1) // nothing if it was refused
-		tokens.Refund(most)
-		return Completion{}, m.overLimit(p.Key, request.Result, tokens.Result)
+	limits := limiter.NewJoint("", limiter.PerRequest(m.Requests.Get(p.Key)), m.Tokens.Get(p.Key))
+	estimate := p.InputTokens + p.MaxOutputs
+	reserved := limiter.Reserve(limits, estimate)
+	if !reserved.OK {
+		return Completion{}, m.overLimit(p.Key, reserved.Result)
 	}
 	done, err := weir.Do(ctx, m.Gate, func(ctx context.Context) (Completion, error) { return m.Send(ctx, p) })
 	if errors.Is(err, weir.ErrRefused) {
-		request.Refund(1)
+		reserved.Refund(estimate) // no request was made
 	} else if limited, ok := errors.AsType[*TooManyError](err); ok {
 		m.Requests.Get(p.Key).Hold(limited.Wait)
 	}
-	tokens.Refund(most - done.UsedTokens) // all of them if there is no answer
+	reserved.Settle(done.UsedTokens) // 0 if there is no answer
 	return done, err
 }
 
@@ -82,15 +80,15 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Completion, error) {
 //readme:tokens-error
 
 // overLimit returns the error of a prompt that one of the limits of its key has refused.
-func (m *Model) overLimit(key string, request, tokens limiter.Result) error {
-	wait, reason := max(request.RetryAfter, tokens.RetryAfter), limiter.NoTokens
+func (m *Model) overLimit(key string, r limiter.Result) error {
+	reason := limiter.NoTokens
 	switch {
-	case tokens.RetryAfter == limiter.Never:
-		return &limiter.LimitedError{Name: "model", Reason: limiter.OverLimit, Limit: tokens.Limit}
+	case r.RetryAfter == limiter.Never:
+		return &limiter.LimitedError{Name: "model", Reason: limiter.OverLimit, Limit: r.Limit}
 	case !m.Requests.Get(key).Take(0).OK: // held: an empty bucket allows a request for 0 tokens
 		reason = limiter.Held
 	}
-	return &limiter.LimitedError{Name: "model", Reason: reason, Until: time.Now().Add(wait)}
+	return &limiter.LimitedError{Name: "model", Reason: reason, Until: time.Now().Add(r.RetryAfter)}
 }
 
 //readme:end

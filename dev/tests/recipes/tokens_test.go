@@ -194,15 +194,17 @@ func TestTheDefaultBurstRefusesPromptsAboveOneSecondOfTokens(t *testing.T) {
 	require.Equal(t, limiter.Never, tokens.Get("b").Take(101).RetryAfter)
 }
 
-// An answer that has used more than was reserved is not charged by a negative Refund, and a Take of
-// the rest takes all of it or nothing.
-func TestAReservationIsAnUpperBound(t *testing.T) {
+// An answer that has used more than was reserved delays the next prompt.
+func TestTokensBeyondTheEstimateAreADebt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tokens := newModel(new(weirtest.Service)).Tokens.Get("a")
-		reserved := limiter.Reserve(tokens, 900)
-		reserved.Refund(-200)
-		require.Equal(t, 100, tokens.Take(0).Remaining)
-		require.False(t, tokens.Take(200).OK)
-		require.Equal(t, 100, tokens.Take(0).Remaining)
+		m := newModel(new(weirtest.Service))
+		m.Send = func(context.Context, recipes.Prompt) (recipes.Completion, error) {
+			return recipes.Completion{UsedTokens: 1100}, nil
+		}
+		_, err := m.Ask(t.Context(), recipes.Prompt{Key: "a", InputTokens: 20, MaxOutputs: 80})
+		require.NoError(t, err)
+		_, err = m.Ask(t.Context(), recipes.Prompt{Key: "a", InputTokens: 20, MaxOutputs: 80})
+		require.Equal(t, 12*time.Second, weir.RetryAfter(err), "200 tokens are missing")
+		require.Equal(t, 9, m.Requests.Get("a").Take(0).Remaining)
 	})
 }

@@ -1,0 +1,62 @@
+package limiter_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// A language model may use 10,000 tokens per minute. What an answer uses is known when it is there.
+func ExampleReservation_Settle() {
+	tokens := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(10_000), Burst: 10_000})
+	r := limiter.Reserve(tokens, 3000)
+	// ... ask the model, which uses fewer
+	r.Settle(2000)
+	fmt.Println(tokens.Take(0).Remaining)
+
+	r = limiter.Reserve(tokens, 3000)
+	// ... ask the model, which uses more
+	r.Settle(9000)
+	fmt.Println(tokens.Take(1).RetryAfter.Round(time.Second))
+	// Output:
+	// 8000
+	// 6s
+}
+
+// A job that does not say within an hour what it has used is charged for what it may have used.
+func ExampleReservation_SettleAfter() {
+	credits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(100, 24*time.Hour), Burst: 100})
+	job := limiter.Reserve(credits, 10)
+	job.SettleAfter(time.Hour, 50)
+	// ... the job says in time what it has used
+	job.Settle(20)
+	fmt.Println(credits.Take(0).Remaining)
+	// Output: 80
+}
+
+// A provider limits the requests per minute, and the tokens that they use.
+func ExamplePerRequest() {
+	requests := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(60), Burst: 60})
+	tokens := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(10_000), Burst: 10_000})
+	model := limiter.NewJoint("model", limiter.PerRequest(requests), tokens)
+	model.Take(3000)
+	model.Take(4000)
+	fmt.Println(requests.Take(0).Remaining, tokens.Take(0).Remaining)
+	// Output: 58 3000
+}
+
+// A batch waits until its rows may be written, and gives back what it has not written.
+func ExampleWaitReserve() {
+	rows := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10_000), Burst: 500})
+	r, err := limiter.WaitReserve(context.Background(), rows, 500)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	written := 100
+	r.Settle(written)
+	fmt.Println(r.OK, rows.Take(0).Remaining >= 400)
+	// Output: true true
+}
