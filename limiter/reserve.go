@@ -204,7 +204,7 @@ func (r *Reservation) Refund(n int) {
 // that was refused. A negative n counts as 0.
 //
 // The debt of a bucket or of a fixed window is paid at the rate of the limit, and is forgotten only
-// by Forget and by a clock that goes back. A sliding window or log has no rate at which a debt could
+// by Forget and by a clock that goes back. A sliding window or log has no rate at which a debt can
 // be paid: it counts what was used beyond Limit for one Window, as all other tokens. A limiter of
 // another package needs a method Charge: see [Limiter].
 func (r *Reservation) Settle(n int) {
