@@ -346,7 +346,13 @@ func (k Keyed[K]) putBack(now time.Time, back taken, n int) taken {
 	return k.group.putBack(now, k.key, back, n)
 }
 
-func (k Keyed[K]) charge(now time.Time, back taken, n int) { k.group.charge(now, k.key, back, n) }
+func (k Keyed[K]) charge(now time.Time, back taken, n int) {
+	if back.shared != nil {
+		back.shared.charge(now, back, n)
+		return
+	}
+	k.group.charge(now.Sub(k.group.epoch), k.key, n, true)
+}
 
 func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
 	k.group.recordRefusal(r, n)

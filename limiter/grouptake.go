@@ -129,31 +129,34 @@ func (g *Group[K]) putBack(now time.Time, key K, back taken, n int) taken {
 	return back
 }
 
-// charge takes tokens of the key that were used beyond those taken, and remembers the key beyond
-// MaxKeys if need be: the debt would be forgotten otherwise.
-func (g *Group[K]) charge(now time.Time, key K, back taken, n int) {
-	if back.shared != nil {
-		back.shared.charge(now, back, n)
-		return
-	}
+// charge takes n tokens of the key, even if it does not have them. A key must be remembered, beyond
+// MaxKeys if need be, if its debt must not be forgotten. Otherwise charge reports whether there is
+// room for it.
+func (g *Group[K]) charge(at time.Duration, key K, n int, must bool) (room bool) {
 	var p keyPosition[K]
 	g.locate(&p, key)
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	t, at, h := p.tierTable(), now.Sub(g.epoch), noHold
+	t, h := p.tierTable(), noHold
 	p.shard.latest = max(p.shard.latest, at)
 	if t.limits.counted == 0 {
-		return
+		return true
 	}
 	if p.shard.held {
 		h = g.holdOf(&p, at)
 	}
 	s, known := t.buckets.Place(p.hash, key, t.limits.idle(at))
 	if !known {
-		s = g.addKey(&p, s, at, true)
-		s.Until = max(s.Until, p.fullAfterHold())
+		if s = g.addKey(&p, s, at, must); s != nil {
+			s.Until = max(s.Until, p.fullAfterHold())
+		}
 	}
-	s.Until = t.limits.charged(s.Until, h, at, n)
+	full := p.bucket(s)
+	if full == nil {
+		return false
+	}
+	*full = t.limits.charged(*full, h, at, n)
+	return true
 }
 
 // keyQueues holds the wait queues of a Group: one for each key that a caller waits for.

@@ -200,15 +200,9 @@ func (inside) CancelAt(r *Reservation, t time.Time) bool {
 // key.
 func (g *Group[K]) Inside(friend.Key) insideGroup[K] { return insideGroup[K]{g} } //nolint:revive // only its methods are needed
 
-// insideGroup has functions of a group. TakeAt, PutBackAt and LookAt count nothing in its
+// insideGroup has functions of a group. PutBackAt, ChargeAt and LookAt count no request in its
 // statistics.
 type insideGroup[K comparable] struct{ group *Group[K] }
-
-// TakeAt takes n tokens of a key at the time t.
-func (i insideGroup[K]) TakeAt(t time.Time, key K, n int) (r Result) {
-	i.group.take(&r, nil, t.Sub(i.group.epoch), clock.GivenTolerance, key, n)
-	return r
-}
 
 // PutBackAt gives back n tokens that were taken at the time taken. shared is the NoRoom of their
 // Result.
@@ -216,6 +210,20 @@ func (i insideGroup[K]) PutBackAt(t, taken time.Time, key K, n int, shared bool)
 	if k := i.group.Get(key); n > 0 && !k.isShadow() {
 		k.putBack(t, k.takenFrom(taken, n, shared), n)
 	}
+}
+
+// ChargeAt takes n tokens, even if there are fewer, and reports whether there is room for the key.
+func (i insideGroup[K]) ChargeAt(t time.Time, key K, n int) (room bool) {
+	g, at := i.group, t.Sub(i.group.epoch)
+	if g.charge(at, key, n, false) {
+		return true
+	}
+	if g.noRoom.Add(1); g.shareNew {
+		var p keyPosition[K]
+		g.locate(&p, key)
+		g.shared[p.tier].charge(t, taken{}, n)
+	}
+	return g.shareNew
 }
 
 // LookAt returns what TakeAt would return, and takes nothing. The time must have been read from the

@@ -24,6 +24,7 @@ var limitChanges = map[string][2]string{
 	"proxies.header":  {"policies: [POLICY], proxies: {trusted: [10.0.0.0/8]}", "policies: [POLICY], proxies: {trusted: [10.0.0.0/8], header: X-Real-Ip}"},
 
 	"policies.name":      {"policies: [POLICY]", "policies: [{name: other, limit: 2, window: 1s, by: ip}]"},
+	"policies.unit":      {"policies: [POLICY]", "policies: [{name: second, limit: 2, window: 1s, by: ip, unit: tokens}]"},
 	"policies.limit":     {"policies: [POLICY]", "policies: [{name: second, limit: 1, window: 1s, by: ip}]"},
 	"policies.window":    {"policies: [POLICY]", "policies: [{name: second, limit: 2, window: 3s, by: ip}]"},
 	"policies.by":        {"policies: [POLICY]", `policies: [{name: second, limit: 2, window: 1s, by: "header:X-Api-Key"}]`},

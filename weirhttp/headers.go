@@ -21,7 +21,16 @@ func policyItem(p Policy) string {
 	if exact := time.Duration(w) * time.Second; exact != in {
 		n = int64(float64(n) * (float64(exact) / float64(in)))
 	}
-	return `"` + p.Name + `";q=` + strconv.FormatInt(n, 10) + ";w=" + strconv.FormatInt(w, 10)
+	return p.itemOf(n) + ";w=" + strconv.FormatInt(w, 10)
+}
+
+// itemOf returns the beginning of the item of a policy with a quota.
+func (p Policy) itemOf(quota int64) string {
+	item := `"` + p.Name + `";q=` + strconv.FormatInt(quota, 10)
+	if p.Unit != "" {
+		item += `;qu="` + p.Unit + `"`
+	}
+	return item
 }
 
 // wholeSeconds returns a duration in seconds, rounded up to at least 1.
@@ -80,7 +89,7 @@ func (a *answer) policyItem() string {
 	if a.table != nil {
 		return a.quota.item
 	}
-	return `"` + a.quota.policy.Name + `";q=` + strconv.Itoa(a.Limit)
+	return a.quota.policy.itemOf(int64(a.Limit))
 }
 
 // appendLimits appends the value of RateLimit.

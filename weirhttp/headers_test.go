@@ -73,6 +73,11 @@ var headerCases = []struct {
 		3, `"smooth";q=60;w=60`, `"smooth";r=0;t=1`, "1",
 	},
 	{
+		"a unit",
+		[]weirhttp.Policy{{Name: "bytes", Rate: limiter.Per(600, time.Minute), Burst: 100, Unit: "content-bytes", By: weirhttp.ByNothing}},
+		1, `"bytes";q=600;qu="content-bytes";w=60`, `"bytes";r=99;t=10`, "",
+	},
+	{
 		"a wait that is rounded up",
 		[]weirhttp.Policy{{Name: "week", Rate: limiter.Per(1, 7*24*time.Hour+time.Millisecond), Burst: 1, By: weirhttp.ByNothing}},
 		2, `"week";q=1;w=604801`, `"week";r=0;t=604801`, "604801",

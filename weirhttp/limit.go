@@ -95,9 +95,13 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// Charge takes n more from the quotas of a request, or what is left if that is less. For example, a
-// failed login can be charged so that few passwords can be tried. r is the request that the handler
-// behind the limit got.
+// Charge takes n more from the quotas of a request. Use it for costs beyond LimitConfig.Cost, or
+// for failed logins, so that few passwords can be tried. r is the request that the handler behind
+// the limit got.
+//
+// If a quota has less than n, the rest is a debt. A Rate pays it before further requests are
+// allowed. Beyond a Limit it counts for one Window, as requests do. A Remote has no debts: it is
+// charged for what is left. An n below 1 does nothing.
 func (l *Limit) Charge(r *http.Request, n int) {
 	rules := l.rules.Load()
 	inner, addr := rules.config.Proxies.withClientAddr(r)

@@ -1,6 +1,7 @@
 package weirhttp_test
 
 import (
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -132,6 +133,62 @@ func TestCharge(t *testing.T) {
 	require.Equal(t, `"minute";r=4`, withoutTimes(w.Header().Get("RateLimit")), "after a charged request (1+4) and another one")
 	require.Equal(t, 429, request{}.send(login).Code, "the charge has used up the quota")
 	require.Equal(t, 401, request{from: "192.0.2.99:1"}.send(login).Code, "other clients are not charged")
+}
+
+// A charge beyond the quota is a debt. A Rate pays it; a Limit counts it for one Window.
+func TestChargeBeyondTheQuota(t *testing.T) {
+	for _, c := range []struct {
+		policy weirhttp.Policy
+		wait   time.Duration // for one request, after 1 and a charge of 99
+	}{
+		{policyPerMinute(10, weirhttp.ByIP), 546 * time.Second},
+		{weirhttp.Policy{Name: "window", Limit: 10, Window: time.Minute, By: weirhttp.ByIP}, time.Minute},
+		{weirhttp.Policy{Name: "spans", Limit: 32, Window: time.Minute, By: weirhttp.ByIP}, time.Minute},
+	} {
+		for _, first := range []string{"192.0.2.1:1", "198.51.100.1:1"} { // the other has no room
+			for _, shareNew := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					policy := c.policy
+					policy.MaxKeys, policy.ShareNew = 1, shareNew
+					l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
+					h := l.Handler(okHandler)
+					require.Equal(t, 200, request{from: first}.send(h).Code)
+					request := request{from: "192.0.2.1:1"}
+					if first != request.from {
+						require.Equal(t, 200, request.send(h).Code)
+					}
+					r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+					r.RemoteAddr = request.from
+					l.Charge(r, 0)
+					l.Charge(r, -5)
+					l.Charge(r, 99)
+					w := request.send(h)
+					require.Equal(t, 429, w.Code)
+					require.Equal(t, strconv.Itoa(int(c.wait/time.Second)), w.Header().Get("Retry-After"))
+					if first != request.from { // there is room for it soon
+						return
+					}
+					time.Sleep(c.wait - time.Nanosecond)
+					require.Equal(t, 429, request.send(h).Code)
+					time.Sleep(time.Nanosecond)
+					require.Equal(t, 200, request.send(h).Code)
+				})
+			}
+		}
+	}
+}
+
+// Charges of any size add up without an overflow.
+func TestHugeCharges(t *testing.T) {
+	for _, policy := range []weirhttp.Policy{policyPerMinute(10, weirhttp.ByIP), {Name: "window", Limit: 10, Window: time.Minute, By: weirhttp.ByIP}} {
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
+		for range 10 {
+			l.Charge(httptest.NewRequest(http.MethodGet, "/", http.NoBody), math.MaxInt)
+			w := request{}.send(l.Handler(okHandler))
+			require.Equal(t, 429, w.Code)
+			require.Contains(t, w.Header().Get("RateLimit"), "r=0")
+		}
+	}
 }
 
 func TestConcurrentCharges(t *testing.T) {

@@ -44,9 +44,8 @@ type keyTable interface {
 	peek(at time.Time, key quotaKey, n int) reply
 	// refund gives back n. taken is that of the reply to take.
 	refund(taken taken, key quotaKey, n int)
-	// drain takes n, or the rest of the quota if that is less. It reports whether there was room
-	// for the key.
-	drain(key quotaKey, n int) (room bool)
+	// charge takes n, also beyond the quota. It reports whether there was room for the key.
+	charge(key quotaKey, n int) (room bool)
 	// Busiest returns up to n of the keys that were refused most often.
 	Busiest(n int) []limiter.BusyKey
 	// Forget makes the quota of the key full, and reports whether the key was stored.
@@ -123,16 +122,8 @@ func (b *bucketTable) refund(taken taken, key quotaKey, n int) {
 	b.Inside(friend.Key{}).PutBackAt(time.Now(), taken.at, key, n, taken.shared)
 }
 
-func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
-	for n > 0 {
-		r := b.reply(b.Inside(friend.Key{}).TakeAt(time.Now(), key, n))
-		if r.OK || !r.room {
-			return r.room
-		}
-		// If a concurrent take had a later time, peek may show less than is left.
-		n = min(n-1, b.peek(time.Now(), key, 1).Remaining)
-	}
-	return true
+func (b *bucketTable) charge(key quotaKey, n int) (room bool) {
+	return b.Inside(friend.Key{}).ChargeAt(time.Now(), key, n)
 }
 
 // burst returns the burst in effect of a key.

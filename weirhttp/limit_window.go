@@ -68,17 +68,10 @@ func (w *windowTable) refund(taken taken, key quotaKey, n int) {
 	w.logs.refund(taken, key, int64(n))
 }
 
-// drain takes n tokens, or all if there are fewer. It returns false if there is no room for the
-// key.
-func (w *windowTable) drain(key quotaKey, n int) (room bool) {
+func (w *windowTable) charge(key quotaKey, n int) (room bool) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	at := w.logs.now()
-	r := w.logs.take(at, key, n)
-	if !r.OK && r.room && r.Remaining > 0 {
-		r = w.logs.take(at, key, min(n, r.Remaining))
-	}
-	return r.room
+	return w.logs.charge(w.logs.now(), key, int64(n))
 }
 
 // Forget implements keyTable.
@@ -182,16 +175,43 @@ func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
 		if r := t.limit.untouched(at, n); !r.OK || n == 0 {
 			return r
 		}
-		if !t.makeRoom(s, at) {
+		if s = t.add(s, hash, key, at); s == nil {
 			return t.takeWithoutRoom(at, n)
 		}
-		var evicted int
-		s, evicted = t.keys.Add(s, hash, key.Clone(friend.Key{}), at)
-		t.evictions += int64(evicted)
 	}
 	r := s.Value.take(t.limit, at, n)
 	s.Until = at + int64(r.ResetAfter) - 1
 	return reply{Result: r, next: s.Value.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
+}
+
+// charge takes n for the key, also beyond the limit. It reports whether there was room for the key.
+func (t *windowLogs) charge(at int64, key quotaKey, n int64) (room bool) {
+	hash := maphash.Comparable(t.seed, key)
+	s, known := t.keys.Place(hash, key, at)
+	if !known {
+		s = t.add(s, hash, key, at)
+	}
+	switch {
+	case s != nil:
+		s.Value.charge(t.limit, at, n)
+		s.Until = at + t.limit.window - 1
+	case t.shareNew:
+		t.shared.charge(t.limit, at, n)
+	default:
+		t.noRoom++
+	}
+	return s != nil || t.shareNew
+}
+
+// add adds a new key, in the slot that Place returned if possible. It returns nil if there is no
+// room.
+func (t *windowLogs) add(s *keyed.Slot[quotaKey, windowLog], hash uint64, key quotaKey, at int64) *keyed.Slot[quotaKey, windowLog] {
+	if !t.makeRoom(s, at) {
+		return nil
+	}
+	s, evicted := t.keys.Add(s, hash, key.Clone(friend.Key{}), at)
+	t.evictions += int64(evicted)
+	return s
 }
 
 // untouched returns the reply to a key that has taken nothing.
@@ -338,6 +358,12 @@ func (l *windowLog) expire(c windowLimit, at int64) {
 		gone++
 	}
 	l.spans = l.spans[:copy(l.spans, l.spans[gone:])]
+}
+
+// charge takes n at the time, also beyond the limit.
+func (l *windowLog) charge(c windowLimit, at, n int64) {
+	l.expire(c, at)
+	l.add(c, at, min(n, math.MaxInt64/2-l.used))
 }
 
 func (l *windowLog) add(c windowLimit, at, n int64) {

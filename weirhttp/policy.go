@@ -34,6 +34,11 @@ type Policy struct {
 	// " and \, and unique among the policies of all limits, gates and limiters. Required.
 	Name string
 
+	// Unit is what the quota counts, if that is not requests: the parameter qu of RateLimit-Policy,
+	// such as content-bytes or a unit of your own. LimitConfig.Cost and Limit.Charge count in it.
+	// It has the form of a Name. Default requests, which the header does not tell.
+	Unit string
+
 	// Rate is the rate at which a quota is refilled. It must be finite.
 	Rate limiter.Rate
 	// Burst is how many requests a key can make at once, from 1 to 1,000,000,000. Default the
@@ -86,6 +91,9 @@ func (p Policy) faults() (faults []error) {
 	}
 	if p.Name == "" || len(p.Name) > maxName || strings.ContainsFunc(p.Name, isUnquotable) {
 		fault("Name has %d bytes, must be 1 to %d printable ASCII characters without \" and \\", len(p.Name), maxName)
+	}
+	if len(p.Unit) > maxName || strings.ContainsFunc(p.Unit, isUnquotable) {
+		fault("Unit has %d bytes, must be at most %d printable ASCII characters without \" and \\", len(p.Unit), maxName)
 	}
 	switch bucket, window, remote := p.isBucket(), p.isWindow(), p.Remote != nil; {
 	case !bucket && !window && !remote:

@@ -33,6 +33,8 @@ func TestPolicyFaults(t *testing.T) {
 		{bucket, func(p *weirhttp.Policy) { p.Name = `a"b` }, `Name has 3 bytes`},
 		{bucket, func(p *weirhttp.Policy) { p.Name = "tägig" }, `Name has 6 bytes`},
 		{bucket, func(p *weirhttp.Policy) { p.Name = strings.Repeat("n", 65) }, `Name has 65 bytes`},
+		{window, func(p *weirhttp.Policy) { p.Unit = `a"b` }, `weirhttp: policy "p": Unit has 3 bytes, must be at most 64 printable ASCII characters without " and \`},
+		{window, func(p *weirhttp.Policy) { p.Unit = strings.Repeat("u", 65) }, `Unit has 65 bytes`},
 		{bucket, func(p *weirhttp.Policy) { p.Burst = -1 }, `weirhttp: policy "p": Burst is -1, must be between 1 and 1000000000 (or 0 for the default)`},
 		{bucket, func(p *weirhttp.Policy) { p.Burst = 1e9 + 1 }, `Burst is 1000000001`},
 		{bucket, func(p *weirhttp.Policy) { p.Rate = limiter.Unlimited() }, `weirhttp: policy "p": Rate is unlimited, must be finite`},
