@@ -32,6 +32,8 @@
 //	…
 //	r.Settle(used)
 //
+// [Estimates] are made from what the requests of a key have cost before.
+//
 // In this table L is the limit and W its window. For a token bucket, L is its burst and R the
 // tokens added in a window.
 //

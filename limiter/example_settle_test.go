@@ -60,3 +60,22 @@ func ExampleWaitReserve() {
 	fmt.Println(r.OK, rows.Take(0).Remaining >= 400)
 	// Output: true true
 }
+
+// The estimate of a prompt is what nine of ten answers of the model have used.
+func ExampleEstimates() {
+	estimates := limiter.NewEstimates[string](limiter.EstimatesConfig{Quantile: 0.9, First: 2000, Most: 10_000})
+	tokens := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(10_000), Burst: 10_000})
+	for _, used := range []int{512, 512, 1024, 256} {
+		r := limiter.Reserve(tokens, estimates.Of("small"))
+		// ... ask the model
+		estimates.Record("small", used)
+		r.Settle(used)
+	}
+	fmt.Println(estimates.Of("small"), estimates.Of("large"))
+	// Output: 1024 2000
+}
+
+func ExampleEstimatesConfig() {
+	fmt.Println(limiter.EstimatesConfig{Quantile: 95, First: 2000, Most: 10_000}.Validate())
+	// Output: limiter: Quantile is 95, must be above 0 and at most 1
+}
