@@ -193,7 +193,7 @@ type GroupConfig[K comparable] struct {
 	// the tokens of one second at the Rate, at least 1.
 	Burst int
 	// MaxKeys is the maximum number of keys that are remembered, and the most keys that can be
-	// held. Default 100,000.
+	// held. Keys that come back for a debt exceed it (see [Reservation.Settle]). Default 100,000.
 	MaxKeys int
 	// ShareNew gives all new keys of a tier one token bucket that they share, while all remembered
 	// keys are in use. Otherwise requests of a new key are refused until another key is idle,

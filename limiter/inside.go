@@ -47,7 +47,7 @@ func (inside) Reserve(l Limiter, t time.Time, n int, waits bool) (r Reservation)
 	if !waits || r.OK || m.isShadow() {
 		r.Result = m.record(r.Result, n)
 	}
-	if r.taken.n > 0 {
+	if r.taken.n > 0 || n == 0 && r.OK {
 		r.owner = m
 	}
 	return r
@@ -200,9 +200,15 @@ func (inside) CancelAt(r *Reservation, t time.Time) bool {
 // key.
 func (g *Group[K]) Inside(friend.Key) insideGroup[K] { return insideGroup[K]{g} } //nolint:revive // only its methods are needed
 
-// insideGroup has functions of a group. PutBackAt, ChargeAt and LookAt count no request in its
-// statistics.
+// insideGroup has functions of a group. TakeAt, PutBackAt, ChargeAt and LookAt count no request in
+// its statistics.
 type insideGroup[K comparable] struct{ group *Group[K] }
+
+// TakeAt takes n tokens of a key at the time t.
+func (i insideGroup[K]) TakeAt(t time.Time, key K, n int) (r Result) {
+	i.group.take(&r, nil, t.Sub(i.group.epoch), clock.GivenTolerance, key, n)
+	return r
+}
 
 // PutBackAt gives back n tokens that were taken at the time taken. shared is the NoRoom of their
 // Result.
@@ -214,16 +220,7 @@ func (i insideGroup[K]) PutBackAt(t, taken time.Time, key K, n int, shared bool)
 
 // ChargeAt takes n tokens, even if there are fewer, and reports whether there is room for the key.
 func (i insideGroup[K]) ChargeAt(t time.Time, key K, n int) (room bool) {
-	g, at := i.group, t.Sub(i.group.epoch)
-	if g.charge(at, key, n, false) {
-		return true
-	}
-	if g.noRoom.Add(1); g.shareNew {
-		var p keyPosition[K]
-		g.locate(&p, key)
-		g.shared[p.tier].charge(t, taken{}, n)
-	}
-	return g.shareNew
+	return i.group.charge(t.Sub(i.group.epoch), key, n, false)
 }
 
 // LookAt returns what TakeAt would return, and takes nothing. The time must have been read from the

@@ -70,6 +70,10 @@ func (j *Joint) hasAllOrNothing() bool {
 			if m.hasAllOrNothing() {
 				return true
 			}
+		case perRequest:
+			if (&Joint{members: []member{m.member}}).hasAllOrNothing() {
+				return true
+			}
 		}
 	}
 	return false
@@ -200,6 +204,7 @@ func (j *Joint) takeAll(back *taken, t time.Time, n int, c counting) Result {
 	}
 	for i, m := range j.members {
 		r, part := m.tryTake(t, n, min(c, allowedOnly))
+		part.none = part.n == 0 && n > 0
 		answers, parts = append(answers, r), append(parts, part)
 		if r := j.combine(answers, n); !r.OK {
 			j.putBackTo(t, parts[:i], n)

@@ -172,7 +172,7 @@ func (j *Joint) putBack(now time.Time, back taken, n int) taken {
 // charge charges the limiters from which tokens were taken.
 func (j *Joint) charge(now time.Time, back taken, n int) {
 	for i, part := range back.parts {
-		if part.n > 0 {
+		if !part.none {
 			j.members[i].charge(now, part, n)
 		}
 	}
@@ -297,7 +297,9 @@ func (f externalLimiter) charge(now time.Time, back taken, n int) {
 	case interface{ Charge(int) }:
 		l.Charge(n)
 	case member: // embedded
-		settle(l, now, l.takenAt(back.when, back.n), back.n+n)
+		all := l.takenAt(back.when, back.n)
+		all.shared = nil // a key that has been evicted since is not one that had no room
+		settle(l, now, all, back.n+n)
 	default:
 		f.Take(min(n, max(f.Take(0).Remaining, 0)))
 	}

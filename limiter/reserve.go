@@ -21,8 +21,8 @@ import (
 //	answer, err := ask(question)
 //	r.Settle(answer.Tokens)
 //
-// Tokens that are neither given back nor settled stay taken. A Reservation must not be used by
-// several goroutines at once, and must not be copied after [Reservation.SettleAfter].
+// Tokens that are neither given back nor settled stay taken. A Reservation must not be copied, nor
+// be used by several goroutines at once.
 type Reservation struct {
 	Result
 
@@ -74,7 +74,8 @@ type taken struct {
 	limits        *limits
 
 	shared *TokenBucket // where they were taken, if it was the bucket of all keys without room
-	parts  []taken      // by limiter of a Joint
+	parts  []taken      // by limiter of a Joint, or nil if the request was for no tokens
+	none   bool         // a limiter of a Joint has taken nothing, in shadow mode
 	when   time.Time    // of a limiter of another package, instead of at
 }
 
@@ -145,7 +146,7 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 		}
 		return r, err
 	}
-	if r.taken, err = m.waitTaken(ctx, n, maxWait, w); r.taken.n > 0 {
+	if r.taken, err = m.waitTaken(ctx, n, maxWait, w); err == nil {
 		r.owner = m
 	}
 	return r, err
@@ -198,15 +199,16 @@ func (r *Reservation) Refund(n int) {
 // If it has used fewer, the others are given back as by Refund. If it has used more, these become a
 // debt: the limiter takes them at once, whether it has them or not, and refuses requests until the
 // debt is paid. So in any span, what is used is at most what the limit allows, and what the
-// requests in flight at its end have used beyond their estimates.
+// requests in flight at its end have used beyond their estimates. A debt does not delay tokens that
+// [TokenBucket.Reserve] has promised before.
 //
 // Settle works once: afterwards Settle and Refund do nothing. It does nothing for a reservation
-// that was refused. A negative n counts as 0.
+// that was refused. A negative n counts as 0. Tokens of an earlier Refund count as given back.
 //
-// The debt of a bucket or of a fixed window is paid at the rate of the limit, and is forgotten only
-// by Forget and by a clock that goes back. A sliding window or log has no rate at which a debt can
-// be paid: it counts what was used beyond Limit for one Window, as all other tokens. A limiter of
-// another package needs a method Charge: see [Limiter].
+// The debt of a bucket or of a fixed window is paid at the rate of the limit. It is forgotten by
+// Forget, by a change to Off or Unlimited, and by a clock that goes back. A sliding window or log
+// has no rate at which a debt can be paid: it counts what was used beyond Limit for one Window, as
+// all other tokens. A limiter of another package needs a method Charge: see [Limiter].
 func (r *Reservation) Settle(n int) {
 	defer r.lock()()
 	r.settleAt(time.Now(), n)
@@ -265,9 +267,13 @@ func settle(g giver, now time.Time, back taken, n int) {
 	switch g := g.(type) {
 	case perRequest: // it is one request, however many tokens it has used
 	case *Joint:
-		for i, part := range back.parts {
-			if part.n > 0 {
-				settle(g.members[i], now, part, n)
+		for i, m := range g.members {
+			var part taken
+			if back.parts != nil {
+				part = back.parts[i]
+			}
+			if !part.none {
+				settle(m, now, part, n)
 			}
 		}
 		g.queue.wakeFirst()

@@ -181,6 +181,85 @@ func TestSettleAReservationOfLaterTokens(t *testing.T) {
 	})
 }
 
+// Also in a log, whose tokens are dropped for those of refused requests.
+func TestRefusedTokensInALogWithADebt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 10, Window: time.Minute, CountRefused: true})
+		first, second := limiter.Reserve(l, 8), limiter.Reserve(l, 2)
+		second.Settle(92)
+		time.Sleep(time.Second)
+		require.False(t, l.Take(10).OK)
+		time.Sleep(time.Second)
+		first.Settle(0)
+		require.False(t, l.Take(1).OK)
+		time.Sleep(58 * time.Second)
+		require.True(t, l.Take(10).OK)
+	})
+}
+
+func TestHugeDebtsInOneWindowAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := limiter.WindowConfig{Limit: 10, Window: time.Minute}
+		for _, l := range []limiter.Limiter{limiter.NewSlidingLog(c), limiter.NewSlidingWindow(c)} {
+			for range 20 {
+				limiter.Reserve(l, 1).Settle(math.MaxInt)
+				time.Sleep(66 * time.Second)
+				limiter.Reserve(l, 10).Refund(10)
+				require.True(t, l.Take(1).OK)
+				require.True(t, l.Take(9).OK)
+				require.Positive(t, l.Take(1).RetryAfter)
+				time.Sleep(66 * time.Second)
+			}
+		}
+	})
+}
+
+// A reservation of nothing is a request like others, and so is one whose tokens were given back.
+func TestSettleAReservationOfNoTokens(t *testing.T) {
+	g := keysPerMinute(60, 10, false)
+	for name, l := range map[string]limiter.Limiter{
+		"bucket": perMinute(60), "key": g.Get("a"), "joint": limiter.NewJoint("", perMinute(60), g.Get("b")),
+		"joint in a joint": limiter.NewJoint("", limiter.NewJoint("", perMinute(60))),
+		"per request":      limiter.NewJoint("", limiter.PerRequest(perMinute(5)), perMinute(60)),
+	} {
+		limiter.Reserve(l, 0).Settle(20)
+		require.Equal(t, 40, l.Take(0).Remaining, name)
+		r, err := limiter.WaitReserve(t.Context(), l, 0)
+		require.NoError(t, err)
+		r.Settle(10)
+		require.Equal(t, 30, l.Take(0).Remaining, name)
+		r = limiter.Reserve(l, 10)
+		r.Refund(10)
+		r.Settle(5)
+		require.Equal(t, 25, l.Take(0).Remaining, name)
+	}
+}
+
+// A limiter of a Joint that has taken nothing, because it is a shadow, is not charged.
+func TestSettleInAJointWithAShadow(t *testing.T) {
+	shadow := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(5), Burst: 5, Name: "shadow", Shadow: true})
+	l := limiter.NewJoint("", shadow, perMinute(60))
+	limiter.Reserve(l, 10).Settle(20)
+	require.Equal(t, 5, shadow.Take(0).Remaining)
+	limiter.Reserve(l, 5).Settle(20)
+	require.InDelta(t, -15, shadow.Tokens(), 1e-3)
+}
+
+type embedded struct{ limiter.Keyed[string] }
+
+// The debt of an evicted key is its own, also if a type of the user embeds it.
+func TestDebtOfAnEmbeddedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := keysPerMinute(60, 1, true)
+		r := limiter.Reserve(embedded{g.Get("a")}, 10)
+		time.Sleep(12 * time.Second)
+		require.True(t, g.Get("b").Take(60).OK)
+		r.Settle(3600)
+		require.True(t, g.Get("c").Take(1).OK)
+		require.False(t, g.Get("a").Take(1).OK)
+	})
+}
+
 // A refused request that counts does not make a debt smaller.
 func TestRefusedTokensInAWindowWithADebt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

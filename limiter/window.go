@@ -105,7 +105,8 @@ type windowCounter interface {
 	advance(at time.Duration) (used int64)
 	// add counts n tokens at the time of the window, and stops at the limit.
 	add(n int64)
-	// charge counts n tokens at the time of the window, also beyond the limit.
+	// charge counts n tokens at the time of the window, also beyond the limit, as long as the count
+	// does not overflow.
 	charge(n int64)
 	// refund removes n tokens from the count, the oldest first, so that no window exceeds the
 	// limit.
@@ -265,8 +266,8 @@ func (l *Window) charge(now time.Time, _ taken, n int) {
 	defer l.mu.Unlock()
 	at := clampTime(now.Sub(l.epoch))
 	l.latest = max(l.latest, at)
-	used := l.counter.advance(at)
-	l.counter.charge(min(int64(n), maxCapacity-used))
+	l.counter.advance(at)
+	l.counter.charge(int64(n))
 }
 
 func (l *Window) refusedByJoint(t time.Time, n int, r Result, waited bool) {
@@ -340,7 +341,7 @@ func (f *fixedCounter) advance(at time.Duration) int64 {
 // add stops at the limit, so that refused requests are never counted beyond a full window.
 func (f *fixedCounter) add(n int64) { f.count = max(f.count, min(f.count+n, f.limit)) }
 
-func (f *fixedCounter) charge(n int64) { f.count += n }
+func (f *fixedCounter) charge(n int64) { f.count += min(n, lastPosition-f.count) }
 
 func (f *fixedCounter) renewed() windowCounter {
 	begin := f.begin % f.window
@@ -429,7 +430,7 @@ func (r *ringCounter) add(n int64) {
 	r.total += min(n, max(r.limit-inNewest, 0))
 }
 
-func (r *ringCounter) charge(n int64) { r.total += n }
+func (r *ringCounter) charge(n int64) { r.total += min(n, max(lastPosition-r.total, 0)) }
 
 func (r *ringCounter) refund(n int64) {
 	newest := r.ring.Newest()
@@ -501,12 +502,18 @@ func (l *logCounter) advance(at time.Duration) int64 {
 func (l *logCounter) covers(at time.Duration) bool { return l.newest-at < l.window }
 
 func (l *logCounter) add(n int64) {
+	beyond := l.total - l.expired + n - l.limit
+	if beyond > n { // refused requests do not count while there is a debt, which they would replace
+		return
+	}
 	// if refused requests count, only the latest Limit tokens matter
-	l.refund(l.total - l.expired + n - l.limit)
-	l.charge(n)
+	l.refund(beyond)
+	l.append(n)
 }
 
-func (l *logCounter) charge(n int64) {
+func (l *logCounter) charge(n int64) { l.append(min(n, max(lastPosition-l.total, 0))) }
+
+func (l *logCounter) append(n int64) {
 	l.total += n
 	if last := len(l.log) - 1; last >= l.skip && l.log[last].at == l.newest {
 		l.log[last].total = l.total

@@ -100,8 +100,8 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 // the limit got.
 //
 // If a quota has less than n, the rest is a debt. A Rate pays it before further requests are
-// allowed. Beyond a Limit it counts for one Window, as requests do. A Remote has no debts: it is
-// charged for what is left. An n below 1 does nothing.
+// allowed. Beyond a Limit it counts for one Window, as requests do. A Remote, and a quota that keys
+// without room share, have no debts: they are charged for what is left. An n below 1 does nothing.
 func (l *Limit) Charge(r *http.Request, n int) {
 	rules := l.rules.Load()
 	inner, addr := rules.config.Proxies.withClientAddr(r)

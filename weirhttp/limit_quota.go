@@ -82,16 +82,17 @@ func isText(s string, addr netip.Addr) bool {
 	return string(addr.AppendTo(buf[:0])) == s
 }
 
-// charge takes n from the quota of a request, also beyond it. A Remote has no debts: it is charged
-// for n, or for what is left if that is less.
+// charge takes n from the quota of a request, also beyond it. A quota that several keys share and a
+// Remote have no debts: they are charged for n, or for what is left if that is less.
 func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
 	key := q.key(r, addr)
 	switch {
 	case n < 1:
 	case q.keys == nil:
 		chargeRemote(r, q.remote(key), n)
-	case !q.keys.charge(key, n) && q.networks != nil:
-		q.networks.charge(networkKey(addr), n)
+	case q.keys.charge(key, n):
+	case !q.keys.drain(key, n) && q.networks != nil:
+		q.networks.drain(networkKey(addr), n)
 	}
 }
 

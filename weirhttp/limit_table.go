@@ -44,8 +44,12 @@ type keyTable interface {
 	peek(at time.Time, key quotaKey, n int) reply
 	// refund gives back n. taken is that of the reply to take.
 	refund(taken taken, key quotaKey, n int)
-	// charge takes n, also beyond the quota. It reports whether there was room for the key.
-	charge(key quotaKey, n int) (room bool)
+	// charge takes n, also beyond the quota. It reports whether the key has a quota of its own, and
+	// otherwise takes nothing.
+	charge(key quotaKey, n int) (own bool)
+	// drain takes n, or the rest of the quota if that is less, which several keys may share. It
+	// reports whether there was room for the key.
+	drain(key quotaKey, n int) (room bool)
 	// Busiest returns up to n of the keys that were refused most often.
 	Busiest(n int) []limiter.BusyKey
 	// Forget makes the quota of the key full, and reports whether the key was stored.
@@ -122,8 +126,24 @@ func (b *bucketTable) refund(taken taken, key quotaKey, n int) {
 	b.Inside(friend.Key{}).PutBackAt(time.Now(), taken.at, key, n, taken.shared)
 }
 
-func (b *bucketTable) charge(key quotaKey, n int) (room bool) {
+func (b *bucketTable) charge(key quotaKey, n int) (own bool) {
 	return b.Inside(friend.Key{}).ChargeAt(time.Now(), key, n)
+}
+
+func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
+	for n > 0 {
+		r := b.reply(b.Inside(friend.Key{}).TakeAt(time.Now(), key, n))
+		if r.OK || !r.room {
+			return r.room
+		}
+		// If a concurrent take had a later time, peek may show less than is left. It also says
+		// whether there is room, which does not matter for more than a burst.
+		if r = b.peek(time.Now(), key, 1); !r.room {
+			return false
+		}
+		n = min(n-1, r.Remaining)
+	}
+	return true
 }
 
 // burst returns the burst in effect of a key.

@@ -68,10 +68,22 @@ func (w *windowTable) refund(taken taken, key quotaKey, n int) {
 	w.logs.refund(taken, key, int64(n))
 }
 
-func (w *windowTable) charge(key quotaKey, n int) (room bool) {
+func (w *windowTable) charge(key quotaKey, n int) (own bool) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
 	return w.logs.charge(w.logs.now(), key, int64(n))
+}
+
+func (w *windowTable) drain(key quotaKey, n int) (room bool) {
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	at := w.logs.now()
+	r := w.logs.take(at, key, n)
+	// twice for a new key, whose first answer is that of a quota of its own
+	for !r.OK && r.room && r.Remaining > 0 {
+		r = w.logs.take(at, key, min(n, r.Remaining))
+	}
+	return r.room
 }
 
 // Forget implements keyTable.
@@ -184,23 +196,18 @@ func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
 	return reply{Result: r, next: s.Value.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
 }
 
-// charge takes n for the key, also beyond the limit. It reports whether there was room for the key.
+// charge takes n for the key, also beyond the limit, and reports whether there is room for the key.
 func (t *windowLogs) charge(at int64, key quotaKey, n int64) (room bool) {
 	hash := maphash.Comparable(t.seed, key)
 	s, known := t.keys.Place(hash, key, at)
 	if !known {
-		s = t.add(s, hash, key, at)
+		if s = t.add(s, hash, key, at); s == nil {
+			return false
+		}
 	}
-	switch {
-	case s != nil:
-		s.Value.charge(t.limit, at, n)
-		s.Until = at + t.limit.window - 1
-	case t.shareNew:
-		t.shared.charge(t.limit, at, n)
-	default:
-		t.noRoom++
-	}
-	return s != nil || t.shareNew
+	s.Value.charge(t.limit, at, n)
+	s.Until = at + t.limit.window - 1
+	return true
 }
 
 // add adds a new key, in the slot that Place returned if possible. It returns nil if there is no

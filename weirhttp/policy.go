@@ -172,7 +172,7 @@ func (p Policy) maxKeys() int {
 
 // keepsKeysIn reports whether the quotas of the keys stay as they are if q replaces p.
 func (p Policy) keepsKeysIn(q Policy) bool {
-	return p.Name == q.Name && p.Window == q.Window && p.isBucket() == q.isBucket() &&
+	return p.Name == q.Name && p.Unit == q.Unit && p.Window == q.Window && p.isBucket() == q.isBucket() &&
 		p.maxKeys() == q.maxKeys() && p.ShareNew == q.ShareNew
 }
 

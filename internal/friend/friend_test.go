@@ -158,9 +158,11 @@ func TestFunctionsOfAGroup(t *testing.T) {
 	bare := g.Inside(friend.Key{})
 	copies = 0
 	require.True(t, bare.LookAt(t0, "a", 1).OK)
-	require.True(t, bare.TakeAt(t0, "a", 1).OK)
+	require.True(t, bare.ChargeAt(t0, "a", 1))
 	require.False(t, bare.LookAt(t0, "a", 1).OK)
-	require.False(t, bare.TakeAt(t0, "a", 1).OK)
+	require.Equal(t, 100*time.Millisecond, bare.LookAt(t0, "a", 1).RetryAfter)
+	require.True(t, bare.ChargeAt(t0, "a", 2))
+	require.Equal(t, 300*time.Millisecond, bare.LookAt(t0, "a", 1).RetryAfter)
 	require.Equal(t, 1, copies, "a new key is copied once")
 	evictions, noRoom, limit, period := bare.Figures()
 	require.Zero(t, evictions)
