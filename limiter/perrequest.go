@@ -11,8 +11,8 @@ import (
 //	model := limiter.NewJoint("model", limiter.PerRequest(requestsPerMinute), tokensPerMinute)
 //	r := limiter.Reserve(model, estimate)
 //
-// Refund gives the token back with the last token of the request, and Settle never does. To wait for
-// it, use a Joint. PerRequest panics if l is nil.
+// Refund gives the token back with the last token of the request, and Settle never does. To wait,
+// use a Joint. PerRequest panics if l is nil.
 func PerRequest(l Limiter) Limiter {
 	if l == nil {
 		panic("limiter: PerRequest: the limiter is nil")
