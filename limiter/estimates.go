@@ -203,5 +203,5 @@ func highestCost(bucket uint32) int {
 	if bucket == 0 {
 		return 0
 	}
-	return int(min(math.Exp2(float64(bucket-1)/8), maxBurst<<20))
+	return int(min(math.Exp2(float64(bucket-1)/8), math.MaxInt/2))
 }
