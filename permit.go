@@ -156,11 +156,12 @@ func (p *Permit) endJudged(ctx context.Context, err error, judge func(error) bre
 // use marks the permit as used and reports whether it was unused.
 func (p *Permit) use() bool { return !p.used.Load() && p.used.CompareAndSwap(false, true) }
 
-// holdsOnlyOwnSlot reports whether all that release would do is to release a slot of takeOwnSlot or
-// one like it. Then end does that itself: to call release costs 4 % of a gate with a MaxConcurrent.
-func (p *Permit) holdsOnlyOwnSlot() bool {
-	return p.slot.start == friend.Untimed && p.slot.gate.fixed && p.of.chances == nil && p.lease == nil
-}
+// ownSlot is the start of a slot of takeOwnSlot.
+const ownSlot = friend.Untimed - 1
+
+// holdsOnlyOwnSlot reports whether all that release would do is to release a slot of takeOwnSlot.
+// Then end does that itself: to call release costs 4 % of a gate with a MaxConcurrent.
+func (p *Permit) holdsOnlyOwnSlot() bool { return p.slot.start == ownSlot && p.lease == nil }
 
 // release tells the parts of the gate that a call has ended. It is called once, before the breaker
 // records the outcome: a callback of the breaker may make another call.
@@ -239,7 +240,7 @@ func (s slot) end(e ending) {
 	if s.gate == nil {
 		return
 	}
-	inBound.End(e.Context, s.gate.inFlight, s.start, e.Outcome, e.Expired)
+	inBound.End(e.Context, s.gate.inFlight, max(s.start, friend.Untimed), e.Outcome, e.Expired)
 	if s.gate.shared {
 		s.gate.keyed.uncountShared()
 	}
@@ -268,7 +269,7 @@ func (g *setup) takeOwnSlot(permit *Permit) bool {
 	if !g.fixed || !inBound.TryOccupy(g.inFlight) {
 		return false
 	}
-	permit.of, permit.slot = g, slot{g, friend.Untimed}
+	permit.of, permit.slot = g, slot{g, ownSlot}
 	return true
 }
 
