@@ -23,8 +23,6 @@ type bucketState struct {
 	replacedAt  time.Duration
 	lastPromise promise
 	promisedAt  time.Duration // when lastPromise was made
-	debt        int64         // the position at which the bucket was full after the last charge
-	chargedAt   time.Duration // the time of that charge
 
 	// full is the position at which the bucket is full if no tokens are taken. At an earlier
 	// position, the missing tokens are those that will be added between that position and full. The
@@ -32,7 +30,11 @@ type bucketState struct {
 	// limits from the caches of other cores.
 	_    [56]byte
 	full atomic.Int64
-	_    [56]byte
+
+	// Guarded by the lock of the bucket.
+	debt      int64         // the position at which the bucket was full after the last charge
+	chargedAt time.Duration // the time of that charge
+	_         [40]byte
 }
 
 // Special positions of full.
