@@ -478,3 +478,20 @@ func TestTheBoundOfAGateJudgesDeadlinesByItself(t *testing.T) {
 		})
 	}
 }
+
+// The first median is that of 32 calls, of which 28 have ended. Calls that have failed or still run
+// count as longer than the successes.
+func TestTheFirstMedian(t *testing.T) {
+	for failed, median := range map[int]time.Duration{0: 17 * ms, 5: 17 * ms, 11: 17 * ms, 12: 16 * ms, 13: 0} {
+		u := usualLatency{to: time.Second}
+		for range failed {
+			u.end(0)
+		}
+		for n := range cohort*7/8 - failed {
+			require.False(t, u.known())
+			u.learn(time.Second, float64(time.Duration(n+1)*ms), 0)
+			u.end(0)
+		}
+		require.InDelta(t, float64(median), u.median, 0, "%d have failed", failed)
+	}
+}

@@ -147,6 +147,7 @@ func (g *Group[K]) charge(at time.Duration, key K, n int, must bool) (room bool)
 	}
 	s, known := t.buckets.Place(p.hash, key, t.limits.idle(at))
 	if !known {
+		must = must && key == key //nolint:gocritic // a NaN would never be found again
 		if s = g.addKey(&p, s, at, must); s != nil {
 			s.Until = max(s.Until, p.fullAfterHold())
 		}

@@ -63,15 +63,14 @@ func NewJoint(name string, limiters ...Limiter) *Joint {
 // hasAllOrNothing reports whether a LeakyBucket is among the limiters.
 func (j *Joint) hasAllOrNothing() bool {
 	for _, m := range j.members {
+		if p, ok := m.(perRequest); ok {
+			m = p.member
+		}
 		switch m := m.(type) {
 		case *LeakyBucket:
 			return true
 		case *Joint:
 			if m.hasAllOrNothing() {
-				return true
-			}
-		case perRequest:
-			if (&Joint{members: []member{m.member}}).hasAllOrNothing() {
 				return true
 			}
 		}
@@ -142,7 +141,8 @@ func (j *Joint) waitForOnly(ctx context.Context, n int, maxWait time.Duration, w
 	}
 	began := j.beginWait()
 	r, err := waitReserve(ctx, j.only, n, maxWait, w)
-	if r.owner != nil {
+	if err == nil {
+		r.taken.none = r.taken.n == 0 && n > 0
 		t = taken{n: n, parts: []taken{r.taken}}
 	}
 	return t, j.endWait(began, n, err)

@@ -3,7 +3,6 @@ package limiter
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
@@ -37,10 +36,11 @@ type Reservation struct {
 	deadline *deadline // nil without SettleAfter
 }
 
-// deadline settles a reservation that is not settled before.
+// deadline settles a reservation that is not settled before. Its timer is the only one that uses
+// the reservation from another goroutine. Others use it only if they have stopped the timer.
 type deadline struct {
-	mu    sync.Mutex // guards the reservation
 	timer *time.Timer
+	at    time.Time
 }
 
 // future is what [TokenBucket.Reserve] knows of its reservation.
@@ -188,11 +188,14 @@ func waitAtMost(ctx context.Context, maxWait time.Duration, wait func(ctx contex
 // [TokenBucket.Reserve]. All other tokens of such a reservation come back if one Refund gives back
 // all of them before the time to act, even if the bucket was changed or held meanwhile.
 func (r *Reservation) Refund(n int) {
-	if r.deadline == nil && r.owner == nil { // the time is not needed
+	if !r.claim() { // also if nothing was taken: the time is not needed then
 		return
 	}
-	defer r.lock()()
-	r.refundAt(time.Now(), n)
+	now := time.Now()
+	r.refundAt(now, n)
+	if r.deadline != nil {
+		r.deadline.timer.Reset(r.deadline.at.Sub(now))
+	}
 }
 
 // Settle charges the request for n tokens instead of those that it has reserved and not given back.
@@ -210,56 +213,40 @@ func (r *Reservation) Refund(n int) {
 // has no rate at which a debt can be paid: it counts what was used beyond Limit for one Window, as
 // all other tokens. A limiter of another package needs a method Charge: see [Limiter].
 func (r *Reservation) Settle(n int) {
-	defer r.lock()()
-	r.settleAt(time.Now(), n)
+	if r.claim() {
+		r.settleAt(time.Now(), n)
+	}
 }
 
 // SettleAfter settles the reservation with n after d, unless it is settled before. Use it for
 // requests whose end may never be known, such as a job in another process. A later SettleAfter
 // replaces an earlier one.
 func (r *Reservation) SettleAfter(d time.Duration, n int) {
-	if r.deadline == nil {
-		r.deadline = &deadline{}
-	}
-	defer r.lock()()
-	if r.owner == nil {
+	if !r.claim() {
 		return
 	}
-	if r.deadline.timer != nil {
-		r.deadline.timer.Stop()
-	}
-	var timer *time.Timer
-	timer = time.AfterFunc(d, func() {
-		defer r.lock()()
-		if r.deadline.timer == timer {
-			r.settleAt(time.Now(), n)
-		}
-	})
-	r.deadline.timer = timer
+	timer := time.AfterFunc(Never, func() { r.settleAt(time.Now(), n) })
+	r.deadline = &deadline{timer, time.Now().Add(d)}
+	timer.Reset(d) // now: a limiter of the user may call back
 }
 
-// lock returns a function that unlocks the reservation.
-func (r *Reservation) lock() (unlock func()) {
-	if r.deadline == nil {
-		return func() {}
+// claim reports whether the reservation is not settled yet, and stops its deadline.
+func (r *Reservation) claim() bool {
+	if r.deadline != nil {
+		return r.deadline.timer.Stop()
 	}
-	r.deadline.mu.Lock()
-	return r.deadline.mu.Unlock
+	return r.owner != nil
 }
 
 func (r *Reservation) settleAt(now time.Time, n int) {
-	if r.owner == nil {
-		return
-	}
-	if r.deadline != nil && r.deadline.timer != nil {
-		r.deadline.timer.Stop()
-	}
 	if n = max(n, 0); r.future != nil && n < r.taken.n {
 		r.refundAt(now, r.taken.n-n)
-	} else {
-		settle(r.owner, now, r.taken, n)
+		r.owner = nil
+		return
 	}
-	r.owner, r.future = nil, nil
+	owner := r.owner
+	r.owner = nil // first: a limiter of the user may call back
+	settle(owner, now, r.taken, n)
 }
 
 // settle charges a request that has taken back for n tokens in all.

@@ -238,6 +238,12 @@ func TestSettleAReservationOfNoTokens(t *testing.T) {
 // A limiter of a Joint that has taken nothing, because it is a shadow, is not charged.
 func TestSettleInAJointWithAShadow(t *testing.T) {
 	shadow := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(5), Burst: 5, Name: "shadow", Shadow: true})
+	for _, l := range []limiter.Limiter{shadow, limiter.NewJoint("", shadow)} {
+		r, err := limiter.WaitReserve(t.Context(), l, 10)
+		require.NoError(t, err)
+		r.Settle(20)
+		require.Equal(t, 5, shadow.Take(0).Remaining)
+	}
 	l := limiter.NewJoint("", shadow, perMinute(60))
 	limiter.Reserve(l, 10).Settle(20)
 	require.Equal(t, 5, shadow.Take(0).Remaining)
@@ -450,6 +456,53 @@ func TestSettleAfter(t *testing.T) {
 	})
 }
 
+// A deadline lives on after a Refund, and settles what the Refund has left.
+func TestRefundBeforeADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := perMinute(60)
+		r := limiter.Reserve(b, 60)
+		r.SettleAfter(10*time.Second, 0)
+		time.Sleep(5 * time.Second)
+		r.Refund(20)
+		require.Equal(t, 25, b.Take(0).Remaining)
+		time.Sleep(5*time.Second - time.Nanosecond)
+		require.Equal(t, 29, b.Take(0).Remaining)
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		require.Equal(t, 60, b.Take(0).Remaining)
+	})
+}
+
+// callsBack is a limiter of a user that uses its own reservation when it is charged.
+type callsBack struct {
+	takeOnly
+	r       *limiter.Reservation
+	charged int
+}
+
+func (l *callsBack) Charge(int) {
+	l.charged++
+	l.r.Settle(1)
+	l.r.Refund(1)
+	l.r.SettleAfter(time.Second, 1)
+}
+
+func TestALimiterThatCallsBackWhileItIsCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &callsBack{takeOnly: takeOnly{perMinute(60)}}
+		l.r = limiter.Reserve(l, 1)
+		l.r.Settle(5)
+		l.r = limiter.Reserve(l, 1)
+		l.r.SettleAfter(time.Second, 5)
+		l.r.Settle(5)
+		l.r = limiter.Reserve(l, 1)
+		l.r.SettleAfter(time.Second, 5)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 3, l.charged)
+	})
+}
+
 // 60 requests and 10,000 tokens per minute.
 func TestPerRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -510,6 +563,21 @@ func TestPerRequest(t *testing.T) {
 		require.False(t, alone.Take(1000).OK)
 		require.Panics(t, func() { limiter.PerRequest(nil) })
 	})
+}
+
+// A LeakyBucket has all tokens or none, so none is near the limit, also for each request.
+func TestPerRequestOfALeakyBucket(t *testing.T) {
+	requests := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerMinute(60)})
+	model := limiter.NewJoint("model", limiter.PerRequest(requests), perMinute(100))
+	require.True(t, model.Take(100).OK)
+	require.Zero(t, model.Stats().Near)
+}
+
+// A NaN is never found again, so it is not stored for its debt.
+func TestDebtOfANaN(t *testing.T) {
+	g := limiter.NewGroup(limiter.GroupConfig[float64]{Rate: limiter.PerMinute(60), MaxKeys: 1})
+	limiter.Reserve(g.Get(math.NaN()), 0).Settle(600)
+	require.Zero(t, g.Len())
 }
 
 func TestPerRequestOfAKeyWithoutRoom(t *testing.T) {

@@ -173,11 +173,12 @@ func (g *Group[K]) predictLocked(p *keyPosition[K], r *Result, at time.Duration,
 func (g *Group[K]) addKey(p *keyPosition[K], s *slot[K], at time.Duration, must bool) *slot[K] {
 	t := p.tierTable()
 	replaces := s.HasKey()
-	switch room := g.makeRoom(p, s, at); {
-	case must && !replaces:
-		g.keyCount.Add(1)
-	case !must && (!room || !replaces && !incrementBelow(&g.keyCount, g.maxKeys)):
+	room := g.makeRoom(p, s, at) && (replaces || incrementBelow(&g.keyCount, g.maxKeys))
+	if !room && !must {
 		return nil
+	}
+	if !room && !replaces {
+		g.keyCount.Add(1)
 	}
 	s, evicted := t.buckets.Add(s, p.hash, g.storedCopy(p.key), t.limits.idle(at))
 	s.Until = t.buckets.LastEvicted

@@ -180,6 +180,18 @@ func TestChargeBeyondTheQuota(t *testing.T) {
 	}
 }
 
+// A key that has a debt is not forgotten for a new key, even if it has made no request.
+func TestAKeyWithADebtIsNotForgotten(t *testing.T) {
+	for _, policy := range []weirhttp.Policy{policyPerMinute(10, weirhttp.ByIP), {Name: "window", Limit: 10, Window: time.Minute, By: weirhttp.ByIP}} {
+		policy.MaxKeys = 1
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
+		h := l.Handler(okHandler)
+		l.Charge(httptest.NewRequest(http.MethodGet, "/", http.NoBody), 99) // of 192.0.2.1
+		require.Equal(t, 200, request{from: "198.51.100.1:1"}.send(h).Code)
+		require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code)
+	}
+}
+
 // Charges of any size add up without an overflow.
 func TestHugeCharges(t *testing.T) {
 	for _, policy := range []weirhttp.Policy{policyPerMinute(10, weirhttp.ByIP), {Name: "window", Limit: 10, Window: time.Minute, By: weirhttp.ByIP}} {

@@ -33,6 +33,7 @@ func TestReconfigureKeepsQuotas(t *testing.T) {
 		{"other keys begin full", changed(first, func(p *weirhttp.Policy) { p.By = weirhttp.ByNothing }), `"minute";r=9`},
 		{"the same key by another function", changed(first, func(p *weirhttp.Policy) { p.By = func(*http.Request) string { return "192.0.2.1" } }), `"minute";r=5`},
 		{"another name begins full", changed(first, func(p *weirhttp.Policy) { p.Name = "new" }), `"new";r=9`},
+		{"another unit begins full", changed(first, func(p *weirhttp.Policy) { p.Unit = "tokens" }), `"minute";r=9`},
 		{"one more", []weirhttp.Policy{first, policyPerSecond(10, weirhttp.ByNothing)}, `"minute";r=5, "second";r=9`},
 		{"none", nil, ""},
 	} {

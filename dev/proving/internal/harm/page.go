@@ -70,7 +70,7 @@ func writeKnown(b *strings.Builder, known []Found) {
 	b.WriteString("\n### Known worlds\n\n")
 	report.WriteParagraph(b, "The search found some of these worlds; the others were made for one cause each. `make harm` judges weir's guards in "+
 		"all of them, and fails if one breaks a promise that it kept. The cells are the regret in %, with ✗ where a promise is "+
-		"broken. The files are in proving/harm.")
+		"broken. The files are in dev/proving/harm.")
 	b.WriteString("| world |")
 	for _, v := range known[0].Verdicts {
 		fmt.Fprintf(b, " %s |", v.Guard.Name)
