@@ -204,12 +204,12 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME=10s
 soak: soak-random soak-tests ## Wear everything down for SOAKTIME=10m, under the race detector
 	@go run -C dev/soak $(RACE) . -for $(SOAKTIME)
 soak-random:
-	@WEIR_RANDOM_OPERATIONS=$(OPERATIONS) go test -run='^TestEveryVerbOfEveryLimiterAgainstAnOracle$$' -timeout=1h ./limiter
+	@WEIR_RANDOM_OPERATIONS=$(OPERATIONS) go test -run='^TestEveryVerbOfEveryLimiterAgainstAnOracle$$' -timeout=3h ./limiter
 soak-tests: # with their searches repeated more often
-	@WEIR_SOAK=true go test $(RACE) -count=1 -timeout=1h ./...
-	@WEIR_SOAK=true go test -C fleet $(RACE) -count=1 -timeout=1h -run='^TestFleetLimitersKeepThePromisesOfLimiters$$' .
-	@WEIR_SOAK=true go test -C dev/soak $(RACE) -count=1 -timeout=1h ./linear
-	@WEIR_SOAK=true go test -C weirconfig $(RACE) -count=1 -timeout=1h -run='^TestWholeFilesUnderLoad$$' .
+	@WEIR_SOAK=true go test $(RACE) -count=1 -timeout=3h ./...
+	@WEIR_SOAK=true go test -C fleet $(RACE) -count=1 -timeout=3h -run='^TestFleetLimitersKeepThePromisesOfLimiters$$' .
+	@WEIR_SOAK=true go test -C dev/soak $(RACE) -count=1 -timeout=3h ./linear
+	@WEIR_SOAK=true go test -C weirconfig $(RACE) -count=1 -timeout=3h -run='^TestWholeFilesUnderLoad$$' .
 soak-minute:
 	@go run -C dev/soak $(RACE) . -for 1m
 
