@@ -70,6 +70,8 @@ type attempt struct {
 	now   time.Time // read before the first stage, and again after each stage that takes time
 	setup *setup    // whose stages the call has passed; nil before that
 
+	cost *Cost // what the caller has said that the call costs; looked up at a limit of costs
+
 	// what the call has
 	tokens    tokens
 	slot      slot
@@ -93,11 +95,17 @@ type attempt struct {
 type tokens struct {
 	local  limiter.Reservation
 	remote remote.Tokens
+
+	cost    *Cost   // has charged; nil if there is nothing to settle
+	charged *tokens // what Settle corrects
 }
 
 // giveBack gives the tokens back, because the call is not made.
 func (t *tokens) giveBack(ctx context.Context) {
-	t.local.Refund(1)
+	if t.cost != nil && t.cost.take(t.charged) {
+		t.charged.giveBack(ctx)
+	}
+	t.local.Refund(allTokens)
 	t.remote.Refund(ctx)
 	*t = tokens{}
 }
@@ -232,15 +240,26 @@ func (g *setup) tryToken(a *attempt) bool {
 	}
 	var r limiter.Reservation
 	if a.counted { // the call had a token before
-		r = inLimiter.Renew(g.limiter, a.now, 1)
+		r = inLimiter.Renew(g.limiter, a.now, g.tokens(a))
 	} else {
-		r = inLimiter.Reserve(g.limiter, a.now, 1, g.maxWait > 0)
+		r = inLimiter.Reserve(g.limiter, a.now, g.tokens(a), g.maxWait > 0)
 	}
 	if a.refused = r.Result; r.OK {
 		a.tokens.local, a.counted = r, true
 	}
 	a.hasToken = r.OK
 	return a.hasToken
+}
+
+// tokens returns the number of tokens of the limiter that the call needs.
+func (g *setup) tokens(a *attempt) int {
+	if !g.costs {
+		return 1
+	}
+	if a.cost == nil {
+		a.cost = costOf(a.ctx)
+	}
+	return a.cost.tokens()
 }
 
 // tryRemote takes the token of the remote. It does not ask the remote if all slots are taken and
@@ -278,6 +297,9 @@ func (g *setup) admit(a *attempt, p *Permit) error {
 	if g.chances != nil {
 		p.began, p.test = a.now.Sub(g.epoch), a.test
 	}
+	if g.costs && a.cost != nil {
+		a.cost.charge(g.Gate, &a.tokens)
+	}
 	switch {
 	case a.waiter != nil: // acquireInOrder counts it
 	case g.limiter != nil || g.remote != nil || g.inFlight != nil:
@@ -298,7 +320,7 @@ func (g *setup) giveBack(a *attempt, kept stage) {
 			a.tokens.remote.Refund(a.ctx)
 			a.hasRemote = false
 		case at == tokenStage && a.hasToken:
-			a.tokens.local.Refund(1)
+			a.tokens.local.Refund(allTokens)
 			a.tokens.local, a.hasToken = limiter.Reservation{}, false
 		}
 	}

@@ -29,6 +29,9 @@
 // [Join] makes a gate of a breaker and limits that you have made yourself. One of them can be a
 // limit that a fleet of processes shares.
 //
+// If the cost of a call is known only afterwards, such as the tokens of a language model, call it
+// with WithCost.
+//
 // # Config
 //
 //	Config          Default                       Change it

@@ -76,6 +76,9 @@ type setup struct {
 	counting    bool // inFlight counts the calls that get a slot at once
 	shared      bool // inFlight is that of all keys without room
 	fixed       bool // inFlight is fixed, and no other gate shares it
+	costs       bool // a call takes its cost of the limiter: see WithCost
+	ownBuckets  bool // the limiter is that of a group's Gate.Rate
+	limitsSet   any  // identifies the limits of Group.SetLimits; nil without them
 
 	chances *chances // nil if hopeless calls are not refused
 	// the limiter, if its epoch and that of the breaker are the gate's
@@ -303,6 +306,10 @@ type Parts struct {
 	Breaker *breaker.Breaker
 	// Limiter limits the calls of all gates that share it. Default no limit.
 	Limiter limiter.Limiter
+	// Costs limits what calls cost, such as the tokens of a language model: see WithCost. A call
+	// needs both a token of Limiter and its cost of Costs. The gate's Limiter is then a Joint of
+	// both, and of its metrics those of the tokens are those of Costs. Default no limit.
+	Costs limiter.Limiter
 	// Remote is a limit outside this process, such as a limit of a fleet. It is called last, after
 	// Breaker and Limiter have allowed the call. If it returns an error, the call is not made, and
 	// the error does not match ErrRefused. A call keeps its token of Remote while it waits for a
@@ -321,10 +328,10 @@ type Parts struct {
 	// RefuseHopeless refuses calls whose deadlines are too near: see Config.RefuseHopeless. Each
 	// gate has its own estimate. Default false.
 	RefuseHopeless bool
-	// MaxWait is the longest time that a call waits for Limiter, Remote and InFlight together: see
-	// Config.MaxWait. It requires that Limiter and Remote, if set, are a limiter.WaitLimiter. If a
-	// Remote refuses a call and the call then waits for it, the Remote counts both the refusal and
-	// the wait. Default 0, which refuses calls at once.
+	// MaxWait is the longest time that a call waits for Limiter, Costs, Remote and InFlight
+	// together: see Config.MaxWait. It requires that Limiter, Costs and Remote, if set, are a
+	// limiter.WaitLimiter. If a Remote refuses a call and the call then waits for it, the Remote
+	// counts both the refusal and the wait. Default 0, which refuses calls at once.
 	MaxWait time.Duration
 }
 
@@ -344,16 +351,31 @@ func (p Parts) Validate() error {
 	if p.MaxWait <= 0 {
 		return errors.Join(errs...)
 	}
-	if p.Limiter == nil && p.Remote == nil && p.InFlight == nil {
-		fault("MaxWait is %v, must be 0 without a Limiter, a Remote and an InFlight", p.MaxWait)
+	if p.Limiter == nil && p.Costs == nil && p.Remote == nil && p.InFlight == nil {
+		fault("MaxWait is %v, must be 0 without a Limiter, Costs, a Remote and an InFlight", p.MaxWait)
 	}
-	if _, ok := p.Limiter.(limiter.WaitLimiter); p.Limiter != nil && !ok {
-		fault("MaxWait is %v, must be 0 because Limiter is a %T, which is not a limiter.WaitLimiter", p.MaxWait, p.Limiter)
+	mustWait := func(field string, limit any) {
+		if _, ok := limit.(limiter.WaitLimiter); limit != nil && !ok {
+			fault("MaxWait is %v, must be 0 because %s is a %T, which is not a limiter.WaitLimiter", p.MaxWait, field, limit)
+		}
 	}
-	if _, ok := p.Remote.(limiter.WaitLimiter); p.Remote != nil && !ok {
-		fault("MaxWait is %v, must be 0 because Remote is a %T, which is not a limiter.WaitLimiter", p.MaxWait, p.Remote)
-	}
+	mustWait("Limiter", p.Limiter)
+	mustWait("Costs", p.Costs)
+	mustWait("Remote", p.Remote)
 	return errors.Join(errs...)
+}
+
+// limits returns the limiter of a gate for calls, of which each takes one token of calls and its
+// cost of costs. Both may be nil.
+func limits(calls, costs limiter.Limiter) limiter.Limiter {
+	switch {
+	case costs == nil:
+		return calls
+	case calls == nil:
+		return costs
+	default:
+		return limiter.NewJoint("", limiter.PerRequest(calls), costs)
+	}
 }
 
 // Join returns a gate of parts that you have made. The name appears in errors and metrics. Hold
@@ -367,9 +389,10 @@ func Join(name string, p Parts) *Gate {
 	g := newGate(name)
 	g.breaker = p.Breaker
 	s := &g.first
-	s.limiter, s.remote, s.throttle, s.maxWait = p.Limiter, p.Remote, p.Throttle, p.MaxWait
-	s.timed, _ = p.Limiter.(limiter.TimedLimiter)
-	s.onlyBreaker = p.Limiter == nil && p.Remote == nil && p.Throttle == nil
+	s.limiter, s.remote, s.throttle, s.maxWait = limits(p.Limiter, p.Costs), p.Remote, p.Throttle, p.MaxWait
+	s.timed, _ = s.limiter.(limiter.TimedLimiter)
+	s.costs = p.Costs != nil
+	s.onlyBreaker = s.limiter == nil && p.Remote == nil && p.Throttle == nil
 	s.inFlight = p.InFlight
 	if p.RefuseHopeless {
 		s.setChances()

@@ -101,6 +101,7 @@ type Group[K comparable] struct {
 	// ownParts.
 	mu          sync.Mutex
 	buckets     *limiter.Group[K] // nil until there is a Rate
+	limits      *keyLimits[K]     // of SetLimits, instead of buckets; nil before it
 	withoutRoom *inflight.Limiter // of all keys without room; nil until there is a bound
 	slotsSet    uint64            // the number of MaxConcurrent: see view.Setting.Version
 }
@@ -109,8 +110,33 @@ type Group[K comparable] struct {
 type groupParts[K comparable] struct {
 	config      Config
 	breakers    breaker.GroupConfig
-	buckets     *limiter.Group[K] // nil if there is no Rate
+	buckets     *limiter.Group[K] // nil if there is no Rate, or after SetLimits
+	limits      *keyLimits[K]     // of SetLimits, or nil
 	withoutRoom *inflight.Limiter // nil if there is no bound on calls in flight
+}
+
+// keyLimits are the limits of SetLimits. One of them may be nil.
+type keyLimits[K comparable] struct{ calls, costs *limiter.Group[K] }
+
+// of returns the limiter of a key.
+func (l *keyLimits[K]) of(key K) limiter.Limiter {
+	var calls, costs limiter.Limiter
+	if l.calls != nil {
+		calls = l.calls.Get(key)
+	}
+	if l.costs != nil {
+		costs = l.costs.Get(key)
+	}
+	return limits(calls, costs)
+}
+
+// holdAll holds all keys for d.
+func (l *keyLimits[K]) holdAll(d time.Duration) {
+	for _, group := range []*limiter.Group[K]{l.calls, l.costs} {
+		if group != nil {
+			group.Inside(friend.Key{}).HoldAll(d)
+		}
+	}
 }
 
 // NewGroup returns a group without keys. The name appears in errors and metrics. NewGroup panics
@@ -180,6 +206,8 @@ type keyedGate[K comparable] struct {
 	group    *Group[K]
 	parts    *groupParts[K] // of the first setup
 	bucket   limiter.Keyed[K]
+	limit    limiter.Limiter // of the key in limits
+	limits   *keyLimits[K]   // nil until SetLimits
 	hold     keyHold[K]
 	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound
 	room     bool                             // it is the gate of one key
@@ -338,6 +366,28 @@ func (g *Group[K]) Reconfigure(c GroupConfig) error {
 	}
 }
 
+// SetLimits replaces Gate.Rate by limits of your own. A call of a key takes one token of the key in
+// calls, and what it costs of the key in costs: see [WithCost]. Each may be nil, and with two nils
+// Gate.Rate counts again. Use it for costs, and for plans that differ by key, which are the tiers
+// of a [limiter.Group]: a key that changes its plan keeps its breaker and its tokens, as
+// limiter.GroupConfig.TierOf says.
+//
+// Calls of a key without room in one of them are refused, unless its ShareNew is set. Give them
+// names if you need their metrics; the group exports none of its limits after SetLimits. Forget
+// does not change what a key has taken of them, and Reconfigure keeps them. Calls that wait begin
+// to wait again, as after Reconfigure. In a group with a MaxWait, calls may wait for both.
+func (g *Group[K]) SetLimits(calls, costs *limiter.Group[K]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limits = nil
+	if calls != nil || costs != nil {
+		g.limits = &keyLimits[K]{calls, costs}
+	}
+	p := *g.parts.Load()
+	_ = g.setBuckets(&p) // the config is valid
+	g.setParts(&p)
+}
+
 // setMaxConcurrent replaces MaxConcurrent alone by a valid number, if there is a bound. The lock is
 // held.
 func (g *Group[K]) setMaxConcurrent(n int, number uint64) {
@@ -375,7 +425,8 @@ func (g *Group[K]) setParts(p *groupParts[K]) {
 }
 
 func (g *Group[K]) setBuckets(p *groupParts[K]) (err error) {
-	if p.config.Rate == (limiter.Rate{}) {
+	p.buckets, p.limits = nil, g.limits
+	if p.limits != nil || p.config.Rate == (limiter.Rate{}) {
 		return nil
 	}
 	if c := g.bucketConfig(p.config); g.buckets == nil {
@@ -408,13 +459,20 @@ func boundWithLimits(l *inflight.Limiter, name string, c Config) *inflight.Limit
 // is new.
 func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
 	s.Gate, s.maxWait = &k.Gate, p.config.MaxWait
-	s.onlyBreaker = p.buckets == nil
 	if p.buckets != nil {
 		if k.bucket == (limiter.Keyed[K]{}) {
 			k.bucket = p.buckets.Get(k.hold.key)
 		}
-		s.limiter, s.timed = &k.bucket, &k.bucket
+		s.limiter, s.timed, s.ownBuckets = &k.bucket, &k.bucket, true
 	}
+	if p.limits != nil {
+		if k.limits != p.limits {
+			k.limits, k.limit = p.limits, p.limits.of(k.hold.key)
+		}
+		s.limiter, s.costs, s.limitsSet = k.limit, p.limits.costs != nil, p.limits
+		s.timed, _ = s.limiter.(limiter.TimedLimiter)
+	}
+	s.onlyBreaker = s.limiter == nil
 	switch {
 	case p.withoutRoom == nil:
 	case !k.hasRoom() || k.sharing.Load():

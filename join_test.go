@@ -303,7 +303,7 @@ func TestPartsValidateNamesAllFaults(t *testing.T) {
 			weir.Parts{Breaker: b, Throttle: throttle.New("b", throttle.Config{})},
 			`weir: Throttle and Breaker are both named "b", must have different names because their metrics have the same names`,
 		},
-		{weir.Parts{Breaker: b, MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 without a Limiter, a Remote and an InFlight"},
+		{weir.Parts{Breaker: b, MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 without a Limiter, Costs, a Remote and an InFlight"},
 		{
 			weir.Parts{Breaker: b, Limiter: limiterOnly{bucket}, Remote: struct{ limiter.Remote }{newRemote(1)}, MaxWait: 1},
 			"weir: MaxWait is 1ns, must be 0 because Limiter is a weir_test.limiterOnly, which is not a limiter.WaitLimiter\n" +

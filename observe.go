@@ -47,7 +47,7 @@ func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	metrics := inLimiter.Series(&g.admissions().calls)
-	tokens := g.limiter != nil || g.remote != nil
+	tokens := (g.limiter != nil || g.remote != nil) && !g.costs // only calls are counted
 	if !g.admissions().observe(g.gotSlotAtOnce(), tokens, yield) {
 		return
 	}
@@ -93,11 +93,11 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if n := g.holds.evicted.Load(); p.buckets == nil && n > 0 && !yield(metrics.NoRoom(), float64(n)) {
 		return
 	}
-	if p.buckets == nil && p.withoutRoom == nil {
+	if p.buckets == nil && p.limits == nil && p.withoutRoom == nil {
 		g.admissions.observeHeld(yield)
 		return
 	}
-	if !g.admissions.observe(0, p.buckets != nil, yield) {
+	if !g.admissions.observe(0, p.buckets != nil || p.limits != nil && p.limits.costs == nil, yield) {
 		return
 	}
 	if p.withoutRoom != nil {
@@ -480,7 +480,11 @@ func (g *Group[K]) holdAll(d time.Duration) {
 		return
 	}
 	g.holds.extendAll(int64(time.Since(g.epoch)), d)
-	if p := g.parts.Load(); p.buckets != nil {
+	p := g.parts.Load()
+	if p.buckets != nil {
 		p.buckets.Inside(friend.Key{}).HoldAll(d)
+	}
+	if p.limits != nil {
+		p.limits.holdAll(d)
 	}
 }

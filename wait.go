@@ -34,7 +34,7 @@ func (g *setup) refuse(a *attempt, at stage) error {
 	if at == remoteStage {
 		return g.refusal(e, nil)
 	}
-	return g.refusal(e, g.retryPlaces())
+	return g.refusal(e, g.retryPlaces(g.tokens(a)))
 }
 
 // nameMaxKeys makes an error say that there is no room for the key in the remote or the limiter.
@@ -45,7 +45,7 @@ func (g *setup) nameMaxKeys(e *limiter.LimitedError, at stage) {
 		if r, ok := g.remote.(interface{ MaxKeys() int }); ok {
 			e.MaxKeys = r.MaxKeys()
 		}
-	case g.keyed != nil:
+	case g.keyed != nil && g.ownBuckets:
 		e.MaxKeys = g.keyed.noBucket() // all keys without a bucket share one
 	default:
 		e.Reason, e.MaxKeys = limiter.NoRoom, inLimiter.MaxKeys(g.limiter)
@@ -81,12 +81,14 @@ func (g *setup) refusal(e limiter.LimitedError, p *places.Places) error {
 }
 
 // retryPlaces counts a call that the gate's limiter has refused, and returns the moments at which
-// the callers of such calls should retry, or nil if the rate of the limiter is not known.
-func (g *setup) retryPlaces() *places.Places {
+// the callers of such calls should retry, or nil if the rate of the limiter is not known. n is how
+// many tokens the call takes.
+func (g *setup) retryPlaces(n int) *places.Places {
 	interval := inLimiter.Interval(g.limiter)
 	if interval <= 0 {
 		return nil
 	}
+	interval *= time.Duration(min(n, int(max(places.Horizon/interval, 1))))
 	p := g.places.Load()
 	if p == nil {
 		g.places.CompareAndSwap(nil, places.New())
@@ -186,7 +188,7 @@ func (g *setup) waitAt(a *attempt, at stage) error {
 	}
 	if at == tokenStage {
 		l := g.limiter.(limiter.WaitLimiter) // as Parts.Validate says
-		r, err := inLimiter.WaitReserve(a.ctx, a.waiter, l, a.refused, a.last.Sub(a.now))
+		r, err := inLimiter.WaitReserve(a.ctx, a.waiter, l, g.tokens(a), a.refused, a.last.Sub(a.now))
 		if err == nil {
 			a.tokens.local, a.hasToken, a.counted = r, true, true
 		}
@@ -361,7 +363,7 @@ func (all *waits) adopt() {
 // is shorter now, adopt makes the call stop waiting in time.
 func (t waitTerms) adopt(w waiter) waitTerms {
 	s := t.setup.Gate.setup.Load().currentSetup() // a key without room has another gate
-	if (s.limiter == nil) != (t.setup.limiter == nil) || s.inFlight != t.setup.inFlight {
+	if (s.limiter == nil) != (t.setup.limiter == nil) || s.limitsSet != t.setup.limitsSet || s.inFlight != t.setup.inFlight {
 		w.Interrupt(waiting.Changed)
 	}
 	end := t.began.Add(s.maxWait)

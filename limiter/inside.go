@@ -73,16 +73,16 @@ func (inside) NewCall(r *Requests) waiting.Call {
 	return &w.waiter
 }
 
-// WaitReserve waits for one token for at most maxWait, after l has given the answer refused. call
+// WaitReserve waits for n tokens for at most maxWait, after l has given the answer refused. call
 // must be one of NewCall.
-func (inside) WaitReserve(ctx context.Context, call waiting.Call, l WaitLimiter, refused Result, maxWait time.Duration) (Reservation, error) {
+func (inside) WaitReserve(ctx context.Context, call waiting.Call, l WaitLimiter, n int, refused Result, maxWait time.Duration) (Reservation, error) {
 	w := call.(*waiter)
 	w.gate.refused = refused
 	if b, ok := l.(*TokenBucket); ok && b.statistics == nil { // the usual case
-		t, err := b.queue.waitInQueue(ctx, b, 1, maxWait, w)
+		t, err := b.queue.waitInQueue(ctx, b, n, maxWait, w)
 		return Reservation{owner: b, taken: t}, err
 	}
-	return waitReserve(ctx, l, 1, maxWait, w)
+	return waitReserve(ctx, l, n, maxWait, w)
 }
 
 // WaitAtMost calls wait, the Wait of a limiter of another package, with a context that ends after
