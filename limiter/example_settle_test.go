@@ -14,14 +14,14 @@ func ExampleReservation_Settle() {
 	r := limiter.Reserve(tokens, 3000)
 	// ... ask the model, which uses fewer
 	r.Settle(2000)
-	fmt.Println(tokens.Take(0).Remaining)
+	fmt.Println(tokens.Take(0).Remaining/1000, "thousand are left")
 
 	r = limiter.Reserve(tokens, 3000)
 	// ... ask the model, which uses more
 	r.Settle(9000)
 	fmt.Println(tokens.Take(1).RetryAfter.Round(time.Second))
 	// Output:
-	// 8000
+	// 8 thousand are left
 	// 6s
 }
 
@@ -41,10 +41,8 @@ func ExamplePerRequest() {
 	requests := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(60), Burst: 60})
 	tokens := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(10_000), Burst: 10_000})
 	model := limiter.NewJoint("model", limiter.PerRequest(requests), tokens)
-	model.Take(3000)
-	model.Take(4000)
-	fmt.Println(requests.Take(0).Remaining, tokens.Take(0).Remaining)
-	// Output: 58 3000
+	fmt.Println(model.Take(3000).OK, model.Take(4000).OK, model.Take(4000).OK)
+	// Output: true true false
 }
 
 // A batch waits until its rows may be written, and gives back what it has not written.
