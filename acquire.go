@@ -20,7 +20,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 		return err
 	}
 	s := g.setup.Load()
-	if s.chances != nil {
+	if s.chances != nil || s.retries != nil {
 		return s.acquireInOrder(&attempt{ctx: ctx, now: g.now()}, permit)
 	}
 	held := g.lastHold.Load().Load() != 0
@@ -82,6 +82,7 @@ type attempt struct {
 	throttled bool // the throttle has allowed the call
 	counted   bool // the limiter has counted the call, if it keeps statistics
 	test      bool // the call is hopeless, and a test
+	retry     bool // the call is a retry or a hedge; only set with a retry budget
 
 	tookTime bool           // the last stage has asked the remote
 	held     time.Time      // when the hold ends that has refused the call
@@ -118,6 +119,7 @@ type stage uint8
 const (
 	deadlineStage stage = iota // the call is not hopeless
 	breakerStage               // the breaker would let the call pass; it acquires nothing
+	retryStage                 // the budget would allow the retry; it takes nothing
 	holdStage                  // the gate is not held
 	throttleStage
 	tokenStage  // of the limiter
@@ -195,6 +197,14 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 		}
 		a.checked = true
 		err = inBreaker.CheckAt(g.breaker, a.now)
+		return err == nil, err
+	case retryStage:
+		if g.retries == nil {
+			return true, nil
+		}
+		if a.retry = Attempt(a.ctx) > 0; a.retry {
+			err = g.retries.check()
+		}
 		return err == nil, err
 	case holdStage:
 		if g.lastHold.Load().Load() == 0 {
@@ -287,7 +297,7 @@ func (g *setup) tryRemote(a *attempt) (passed bool, err error) {
 // admit acquires the permit of the breaker, which may have opened since it was checked, and gives
 // the permit what the call has acquired.
 func (g *setup) admit(a *attempt, p *Permit) error {
-	if err := inBreaker.AdmitAt(g.breaker, a.now, &p.breaker); err != nil {
+	if err := g.admitRetry(a, p); err != nil {
 		return err
 	}
 	p.slot = a.slot
@@ -306,6 +316,24 @@ func (g *setup) admit(a *attempt, p *Permit) error {
 		g.admissions().allowed.Add(1)
 	}
 	return nil
+}
+
+// admitRetry acquires the permit of the breaker, and the token of a retry.
+func (g *setup) admitRetry(a *attempt, p *Permit) error {
+	retry := g.retries != nil && a.retry
+	if retry {
+		if err := g.retries.take(); err != nil {
+			return err
+		}
+	}
+	err := inBreaker.AdmitAt(g.breaker, a.now, &p.breaker)
+	switch {
+	case err == nil && g.retries != nil:
+		g.retries.admitted(retry)
+	case err != nil && retry:
+		g.retries.giveBack()
+	}
+	return err
 }
 
 // giveBack gives back what a call has, except from the stage kept.

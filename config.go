@@ -46,6 +46,16 @@ type Config struct {
 	// Gate.Hold) together. Waiting calls are refused when the breaker opens. After the first wait a
 	// gate keeps a histogram of the waiting times, of 2 KB. Default 0, which refuses calls at once.
 	MaxWait time.Duration
+	// RetryShare bounds the retries and hedges, which are the calls with WithAttempt. In any span
+	// of time they are at most this share of the first calls in that span, and RetryBurst: see
+	// RetryBudget. Further ones are refused with a *RetryError, so retries cannot overload a
+	// service that is in trouble. From 0.001 to 1; 0.1 suits most services. In a Group each key has
+	// a budget of its own, which begins anew when the key was evicted, and all keys without room
+	// share one. Default 0, which bounds no retries.
+	RetryShare float64
+	// RetryBurst is how many retries and hedges are allowed besides, from 1 to 1,000,000. It
+	// requires a RetryShare. Default 10.
+	RetryBurst int
 	// RefuseHopeless refuses a call with a *HopelessError if less than 5 % of the calls succeed
 	// within the time until the deadline of its context. The share is estimated from the calls that
 	// ended in the last 5 to 10 s. At least 60 of these calls must have succeeded or lasted as long
@@ -86,6 +96,11 @@ func (c Config) Validate() error {
 	} else if err := c.bucket().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("weir: %w", err))
 	}
+	if c.RetryShare != 0 {
+		errs = append(errs, c.retries().validate("RetryShare", "RetryBurst"))
+	} else if c.RetryBurst != 0 {
+		fault("RetryBurst is %d, must be 0 without a RetryShare", c.RetryBurst)
+	}
 	if err := c.Breaker.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("weir: Breaker: %w", err))
 	}
@@ -94,6 +109,10 @@ func (c Config) Validate() error {
 
 // bounded reports whether calls take a slot.
 func (c Config) bounded() bool { return c.MaxConcurrent != 0 || c.Adaptive }
+
+func (c Config) retries() RetryBudgetConfig {
+	return RetryBudgetConfig{Share: c.RetryShare, Burst: c.RetryBurst}
+}
 
 func (c Config) bucket() limiter.TokenBucketConfig {
 	return limiter.TokenBucketConfig{Rate: c.Rate, Burst: c.Burst}
@@ -106,6 +125,7 @@ type ownParts struct {
 	mu       sync.Mutex                       // held by Reconfigure
 	bucket   *limiter.TokenBucket             // nil until there is a Rate
 	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound
+	retries  *RetryBudget                     // nil until there is a RetryShare
 }
 
 // Reconfigure replaces the config while calls are made. Any field can change. A Rate,
@@ -167,9 +187,22 @@ func (g *Gate) apply(c Config, s *setup) {
 	if c.bounded() {
 		s.setOwnInFlight(g.ownInFlight(c), c.Adaptive)
 	}
+	if c.RetryShare != 0 {
+		g.own.retries = retriesWithLimits(g.own.retries, c, g.admissions())
+		s.retries = g.own.retries
+	}
 	if c.RefuseHopeless {
 		s.setChances()
 	}
+}
+
+// retriesWithLimits returns the budget with the limits of c, or a new one if b is nil.
+func retriesWithLimits(b *RetryBudget, c Config, a *admissions) *RetryBudget {
+	if b == nil {
+		return newRetryBudget(c.retries(), a.retryCounts())
+	}
+	b.setLimits(c.retries())
+	return b
 }
 
 // ownBucket returns the bucket of the gate, with the limits of c.

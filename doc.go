@@ -41,6 +41,8 @@
 //	MaxConcurrent   0                             if slow calls should not take up the whole program
 //	Adaptive        false                         if the service can be overloaded or lose capacity
 //	MaxWait         0                             if callers would rather wait than be refused
+//	RetryShare      0                             if callers retry or hedge
+//	RetryBurst      10                            if there are few first calls
 //	RefuseHopeless  false                         if callers have deadlines that are often too short
 //	Breaker         the defaults of               to open sooner or later: see package breaker
 //	                breaker.Config

@@ -80,7 +80,8 @@ type setup struct {
 	ownBuckets  bool // the limiter is that of a group's Gate.Rate
 	limitsSet   any  // identifies the limits of Group.SetLimits; nil without them
 
-	chances *chances // nil if hopeless calls are not refused
+	chances *chances     // nil if hopeless calls are not refused
+	retries *RetryBudget // nil if retries are not bounded
 	// the limiter, if its epoch and that of the breaker are the gate's
 	bucket   *limiter.TokenBucket
 	limiter  limiter.Limiter      // nil if there is none
@@ -120,9 +121,9 @@ const nilFunctionText = "weir: the function to call is nil"
 
 // Run calls fn if the gate allows the call, and returns the error of fn. If the gate refuses the
 // call, Run returns an error that matches ErrRefused, such as a [*breaker.OpenError], a
-// [*limiter.LimitedError], an [*inflight.FullError] or a [*HopelessError]. If ctx is already done,
-// Run returns the error of ctx and counts nothing. If a [limiter.Remote] fails to decide, Run
-// returns its error: see [Parts].
+// [*limiter.LimitedError], an [*inflight.FullError], a [*RetryError] or a [*HopelessError]. If ctx
+// is already done, Run returns the error of ctx and counts nothing. If a [limiter.Remote] fails to
+// decide, Run returns its error: see [Parts].
 //
 // If fn panics or calls runtime.Goexit, the call counts as a failure and the panic propagates. Run
 // panics if fn is nil.
@@ -250,6 +251,11 @@ func (g *Gate) Explain() string {
 	return why
 }
 
+// Retries returns the retry budget of the gate, or nil if there is none. It is the same after
+// Reconfigure, as long as there is a RetryShare. For a gate of a [Group] the counts are those of
+// all gates of the group.
+func (g *Gate) Retries() *RetryBudget { return g.setup.Load().retries }
+
 // Totals returns the counts of all calls since the breaker was made. Refused counts the calls that
 // the breaker refused; see Stats for the calls that a limit refused.
 func (g *Gate) Totals() window.Totals { return g.breaker.Totals() }
@@ -325,6 +331,9 @@ type Parts struct {
 	// InFlight bounds the calls in flight of all gates that share it: see Config.MaxConcurrent.
 	// Default no bound.
 	InFlight *inflight.Limiter
+	// Retries bounds the retries and hedges of all gates that share it: see WithAttempt. Default no
+	// bound.
+	Retries *RetryBudget
 	// RefuseHopeless refuses calls whose deadlines are too near: see Config.RefuseHopeless. Each
 	// gate has its own estimate. Default false.
 	RefuseHopeless bool
@@ -393,7 +402,7 @@ func Join(name string, p Parts) *Gate {
 	s.timed, _ = s.limiter.(limiter.TimedLimiter)
 	s.costs = p.Costs != nil
 	s.onlyBreaker = s.limiter == nil && p.Remote == nil && p.Throttle == nil
-	s.inFlight = p.InFlight
+	s.inFlight, s.retries = p.InFlight, p.Retries
 	if p.RefuseHopeless {
 		s.setChances()
 	}

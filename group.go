@@ -103,6 +103,7 @@ type Group[K comparable] struct {
 	buckets     *limiter.Group[K] // nil until there is a Rate
 	limits      *keyLimits[K]     // of SetLimits, instead of buckets; nil before it
 	withoutRoom *inflight.Limiter // of all keys without room; nil until there is a bound
+	retries     *RetryBudget      // likewise; nil until there is a RetryShare
 	slotsSet    uint64            // the number of MaxConcurrent: see view.Setting.Version
 }
 
@@ -113,6 +114,7 @@ type groupParts[K comparable] struct {
 	buckets     *limiter.Group[K] // nil if there is no Rate, or after SetLimits
 	limits      *keyLimits[K]     // of SetLimits, or nil
 	withoutRoom *inflight.Limiter // nil if there is no bound on calls in flight
+	retries     *RetryBudget      // of all keys without room; nil without a RetryShare
 }
 
 // keyLimits are the limits of SetLimits. One of them may be nil.
@@ -211,6 +213,7 @@ type keyedGate[K comparable] struct {
 	hold     keyHold[K]
 	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound
 	room     bool                             // it is the gate of one key
+	retries  *RetryBudget                     // nil until there is a RetryShare
 	sharing  atomic.Bool                      // the key has room, and still shares a bound
 }
 
@@ -414,6 +417,10 @@ func (g *Group[K]) setConfig(c GroupConfig) error {
 // or is visited. The lock is held.
 func (g *Group[K]) setParts(p *groupParts[K]) {
 	g.setWithoutRoom(p)
+	if p.retries = nil; p.config.RetryShare != 0 {
+		g.retries = retriesWithLimits(g.retries, p.config, &g.admissions)
+		p.retries = g.retries
+	}
 	g.parts.Store(p)
 	for _, gate := range g.All() {
 		k := gate.keyed.(*keyedGate[K])
@@ -481,6 +488,10 @@ func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
 		own := boundWithLimits(k.inFlight.Load(), k.name, p.config)
 		k.inFlight.Store(own)
 		s.inFlight = own
+	}
+	if s.retries = p.retries; s.retries != nil && k.hasRoom() {
+		k.retries = retriesWithLimits(k.retries, p.config, &k.group.admissions)
+		s.retries = k.retries
 	}
 	if p.config.RefuseHopeless && k.hasRoom() { // a key without room has nothing to learn from
 		s.setChances()

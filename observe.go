@@ -42,6 +42,9 @@ func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 	if g.chances != nil && !g.admissions().observeHopeless(g.name, g.epoch, yield) {
 		return
 	}
+	if g.retries != nil && !g.retries.counts.observe(yield) {
+		return
+	}
 	if g.limiter == nil && g.remote == nil && g.inFlight == nil {
 		g.admissions().observeHeld(yield)
 		return
@@ -86,6 +89,9 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	}
 	p := g.parts.Load()
 	if p.config.RefuseHopeless && !g.admissions.observeHopeless(g.name, g.epoch, yield) {
+		return
+	}
+	if p.config.RetryShare != 0 && !g.admissions.retryCounts().observe(yield) {
 		return
 	}
 	metrics := inLimiter.Series(&g.admissions.calls)
@@ -192,11 +198,20 @@ type admissions struct {
 	allowed striped.Counter  // the calls that were allowed without a wait
 	calls   limiter.Requests // the other calls
 
+	retries        atomic.Pointer[retryCounts] // nil until there is a RetryShare
 	hopeless       atomic.Int64
 	hopelessSeries atomic.Pointer[stat.Series]
 
 	lastRefusal atomic.Pointer[sharedRefusal]
 	bound       atomic.Pointer[instrument.InFlightSeries]
+}
+
+// retryCounts returns the counts of the retry budgets of a gate, or of all gates of a group.
+func (a *admissions) retryCounts() *retryCounts {
+	if a.retries.Load() == nil {
+		a.retries.CompareAndSwap(nil, &retryCounts{name: a.calls.Name(), created: time.Now()})
+	}
+	return a.retries.Load()
 }
 
 // stats returns the counts. Calls that a bound counts are not among them.

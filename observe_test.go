@@ -423,7 +423,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 	timed := breaker.Config{Latency: true, MinCalls: 1, SlowCall: time.Hour}
 	open := breaker.New("open", timed)
 	open.OpenFor(time.Hour)
-	rate := weir.Config{Rate: limiter.Per(1, time.Hour), MaxWait: time.Nanosecond, Breaker: timed}
+	rate := weir.Config{Rate: limiter.Per(1, time.Hour), MaxWait: time.Nanosecond, RetryShare: 0.1, Breaker: timed}
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour)})
 	latent := window.NewCalls(window.CallsConfig{Name: "w", Latency: true})
 	latent.Record(window.Success, time.Second)
@@ -439,6 +439,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 
 	return map[string][]stat.Source{
 		"weir.Gate":           {weir.New("g", rate), weir.New("g", weir.Config{}), weir.Join("open", weir.Parts{Breaker: open})},
+		"weir.RetryBudget":    {weir.NewRetryBudget("b", weir.RetryBudgetConfig{})},
 		"weir.Group":          {keyed, hosts(weir.GroupConfig{})},
 		"breaker.Breaker":     {breaker.New("b", timed), open},
 		"breaker.Group":       {group},

@@ -19,6 +19,7 @@ import (
 // baseGate.
 var otherValues = map[string]string{
 	"rate": "7/s", "burst": "3", "max_wait": "3s", "max_concurrent": "4", "adaptive": "true", "refuse_hopeless": "true",
+	"retry_share": "0.2", "retry_burst": "4",
 	"max_keys": "50", "max_series": "3", "max_open": "0.5", "show_keys": "true",
 
 	"breaker.failure_rate": "0.4", "breaker.slow_call": "2s", "breaker.slow_rate": "0.7", "breaker.latency": "false",
@@ -38,7 +39,7 @@ func parseObject(t *testing.T, kind, config string) *File {
 
 // configWith returns the fields of a gate with one other value.
 func configWith(key string) string {
-	gate := map[string]string{"rate": "5/s", "burst": "5"}
+	gate := map[string]string{"rate": "5/s", "burst": "5", "retry_share": "0.1", "retry_burst": "5"}
 	circuit := map[string]string{"slow_call": "1s", "latency": "true"}
 	if inner, ok := strings.CutPrefix(key, "breaker."); ok {
 		circuit[inner] = otherValues[key]

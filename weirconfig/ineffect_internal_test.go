@@ -136,13 +136,33 @@ func makeCalls(t *testing.T, g *weir.Gate, trace *strings.Builder) {
 func exerciseGate(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
 	makeCalls(t, s.Gate("a"), trace)
+	makeRetries(t, s.Gate("a"), trace)
 	writeObjects(t, s, trace)
 }
 
 func exerciseGroup(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
 	makeCalls(t, s.Group("a").Get("key"), trace)
+	makeRetries(t, s.Group("a").Get("key"), trace)
 	writeObjects(t, s, trace)
+}
+
+// makeRetries makes more retries than the budget allows, first calls, and retries again.
+func makeRetries(t *testing.T, g *weir.Gate, trace *strings.Builder) {
+	t.Helper()
+	call := func(attempt int) {
+		time.Sleep(time.Second)
+		ctx := weir.WithAttempt(t.Context(), attempt)
+		fmt.Fprintln(trace, attempt, g.Run(ctx, func(context.Context) error { return nil }))
+	}
+	for _, calls := range []int{0, 10} {
+		for range calls {
+			call(0)
+		}
+		for range 6 {
+			call(1)
+		}
+	}
 }
 
 // exerciseMaxOpen lets the services of three keys fail.

@@ -51,6 +51,7 @@ var neededFields = map[string]map[string]string{
 	"policy.limit":                {"window": "1h"},
 	"policy.window":               {"limit": "1"},
 	"policy.burst":                {"rate": "1/s"},
+	"weir.Config.retry_burst":     {"retry_share": "0.1"},
 	"rule.slo":                    {"value": "burn_rate", "when": "above 0.1"},
 	"rule.short_span":             {"value": "burn_rate", "when": "above 0.1", "slo": "90%", "span": "1h"},
 	"rule.quantile":               {"value": "quantile", "when": "above 0.1"},

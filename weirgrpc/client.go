@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
@@ -83,9 +85,21 @@ func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *g
 		return refuse(ctx, call, err, c.onRefusal)
 	}
 	defer permit.Record(ctx, nil, breaker.Failure) // counts only if the invoker does not return
-	err = invoker(ctx, method, req, reply, cc, opts...)
+	err = invoker(withAttempt(ctx), method, req, reply, cc, opts...)
 	c.record(ctx, gate, &permit, err)
 	return err
+}
+
+// attemptKey is the metadata in which gRPC counts the attempts before this one: see gRFC A6.
+const attemptKey = "grpc-previous-rpc-attempts"
+
+// withAttempt tells the server that the call is a retry or a hedge.
+func withAttempt(ctx context.Context) context.Context {
+	n := weir.Attempt(ctx)
+	if n == 0 {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, attemptKey, strconv.Itoa(n))
 }
 
 // record records the outcome of a call, and holds the gate if the server asks for a wait.

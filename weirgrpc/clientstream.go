@@ -42,7 +42,7 @@ func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 		}
 	}()
 	// If a stream is never read, only gRPC knows when the stream ends.
-	s.ClientStream, err = streamer(ctx, desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.received))...)
+	s.ClientStream, err = streamer(withAttempt(ctx), desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.received))...)
 	returned = true
 	if err != nil {
 		s.received(err)

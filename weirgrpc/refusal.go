@@ -77,6 +77,7 @@ const (
 	held      reason = "held"    // a hold: see weir.Gate.Hold
 	throttled reason = "throttled"
 	hopeless  reason = "hopeless" // a deadline that is too near: see weir.HopelessError
+	retries   reason = "retries"  // a retry budget: see weir.RetryError
 )
 
 // cause returns what refused the call, its name, and the key of its group if that is known.
@@ -86,6 +87,9 @@ func (e *RefusedError) cause() (why reason, name, key string) {
 	}
 	if by, ok := errors.AsType[*weir.HopelessError](e.Err); ok {
 		return hopeless, by.Name, ""
+	}
+	if by, ok := errors.AsType[*weir.RetryError](e.Err); ok {
+		return retries, by.Name, ""
 	}
 	if by, ok := errors.AsType[*inflight.FullError](e.Err); ok {
 		return limited, by.Name, ""

@@ -46,7 +46,7 @@ func withCaller(ctx context.Context, call Call, caller func(context.Context, Cal
 	if caller != nil {
 		c = caller(ctx, call)
 	}
-	if attempts := metadata.ValueFromIncomingContext(ctx, "grpc-previous-rpc-attempts"); len(attempts) > 0 {
+	if attempts := metadata.ValueFromIncomingContext(ctx, attemptKey); len(attempts) > 0 {
 		c.Retry = c.Retry || attempts[0] != "0"
 	}
 	if caller == nil && !c.Retry {

@@ -92,6 +92,9 @@ func causeOf(err error) cause {
 	if late, ok := errors.AsType[*weir.HopelessError](err); ok {
 		return cause{reason: "hopeless", limiter: late.Name}
 	}
+	if retry, ok := errors.AsType[*weir.RetryError](err); ok {
+		return cause{reason: "retries", limiter: retry.Name}
+	}
 	if full, ok := errors.AsType[*inflight.FullError](err); ok {
 		return cause{reason: "limited", limiter: full.Name}
 	}

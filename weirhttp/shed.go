@@ -99,7 +99,7 @@ func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter) (infli
 	if c.Caller != nil {
 		caller = c.Caller(r)
 	}
-	if attempt := r.Header.Get("X-Envoy-Attempt-Count"); attempt != "" && !caller.Retry {
+	if attempt := r.Header.Get(attemptHeader); attempt != "" && !caller.Retry {
 		n, err := strconv.Atoi(attempt)
 		caller.Retry = err == nil && n > 1
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +28,9 @@ import (
 // A response with status 429 or 503 may say in Retry-After, RateLimit or RateLimit-Reset how long
 // clients should wait. The gate then refuses requests for that time, up to MaxRetryAfter: see
 // [weir.Gate.Hold]. A breaker that opens stays open at least as long, up to its own MaxRetryAfter.
-// The zero value does not work: use NewTransport.
+//
+// A request with [weir.WithAttempt] tells its number in the header X-Envoy-Attempt-Count, unless it
+// has that header. The zero value does not work: use NewTransport.
 type Transport struct {
 	config TransportConfig
 	gate   func(*http.Request) *weir.Gate
@@ -73,7 +76,7 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *weir.Permit
 	outcome := breaker.Failure // recorded if the base panics
 	var failed error           // the text that the breaker shows for a failure
 	defer func() { permit.Record(req.Context(), failed, outcome) }()
-	sent, body := watchRequestBody(req)
+	sent, body := watchRequestBody(withAttempt(req))
 	resp, err := t.config.Base.RoundTrip(sent)
 	outcome = breaker.Ignored // recorded if Classify panics
 	if err != nil && (cancelled(req.Context()) || body.unreadable() || !sendable(req)) {
@@ -102,6 +105,24 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *weir.Permit
 		watchBody(req, resp, gate)
 	}
 	return resp, nil
+}
+
+// attemptHeader is the header of Envoy for the number of an attempt, of which the first is 1.
+const attemptHeader = "X-Envoy-Attempt-Count"
+
+// withAttempt returns the request with the number of its attempt, if it is a retry or a hedge and
+// does not have the number yet.
+func withAttempt(req *http.Request) *http.Request {
+	n := weir.Attempt(req.Context())
+	if n == 0 || req.Header.Get(attemptHeader) != "" {
+		return req
+	}
+	numbered := req.WithContext(req.Context())
+	if numbered.Header = req.Header.Clone(); numbered.Header == nil {
+		numbered.Header = http.Header{}
+	}
+	numbered.Header.Set(attemptHeader, strconv.Itoa(n+1))
+	return numbered
 }
 
 func (t *Transport) classify(resp *http.Response, err error) breaker.Outcome {

@@ -24,7 +24,7 @@ func All() []*stat.Instrument {
 		ExporterSourcePanics, ExporterSkippedSamples,
 		LimiterRequests, LimiterTokens, LimiterNear, LimiterWaiting, LimiterQueueFull,
 		LimiterAvailable, LimiterLimit, InFlightCalls, InFlightLimit, InFlightBounding,
-		GateHopelessCalls, LimiterPeriod, LimiterKeys, LimiterNoRoom, LimiterEvictions,
+		GateHopelessCalls, RetryCalls, LimiterPeriod, LimiterKeys, LimiterNoRoom, LimiterEvictions,
 		LimiterBackendErrors, LimiterWaitDuration,
 		NotifierNotifications, NotifierAttempts, NotifierDeliveryDuration, NotifierPending,
 		NotifierPendingLimit, NotifierLastSuccess,

@@ -31,6 +31,8 @@ var (
 		limiterName, "weir.inflight.evidence")
 	GateHopelessCalls = counter("weir.gate.hopeless_calls", "{call}",
 		"Calls that were refused because a success before their deadline was improbable.", limiterName)
+	RetryCalls = counter("weir.retry.calls", "{call}",
+		"Calls of a retry budget: first calls, retries and hedges, and those that were refused.", limiterName, "weir.retry.kind")
 	LimiterPeriod = gauge("weir.limiter.period", "s",
 		"Time in which a used-up limit becomes available again.", limiterName)
 	LimiterKeys = upDown("weir.limiter.group.size", "{key}",

@@ -96,3 +96,16 @@ func (s *LimiterSeries) madeLater(p *atomic.Pointer[stat.Series], i *stat.Instru
 	}
 	return p.Load()
 }
+
+// RetrySeries are the series of a retry budget.
+type RetrySeries struct{ First, Retries, Refused *stat.Series }
+
+// NewRetrySeries returns the series for a name. The counters began at created.
+func NewRetrySeries(name string, created time.Time) *RetrySeries {
+	of := func(outcome string) *stat.Series {
+		s := RetryCalls.Series(name, outcome)
+		s.Created = created
+		return s
+	}
+	return &RetrySeries{First: of("first"), Retries: of("retry"), Refused: of("refused")}
+}

@@ -73,6 +73,9 @@ func causeOf(err error) []attribute.KeyValue {
 	if late, ok := errors.AsType[*weir.HopelessError](err); ok {
 		return limitedBy("hopeless", late.Name)
 	}
+	if retry, ok := errors.AsType[*weir.RetryError](err); ok {
+		return limitedBy("retries", retry.Name)
+	}
 	if full, ok := errors.AsType[*inflight.FullError](err); ok {
 		return limitedBy("limited", full.Name)
 	}
