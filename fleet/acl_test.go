@@ -135,6 +135,12 @@ func useLimiter(ctx context.Context, b *fleet.Limiter, isLog bool) error {
 		errs = append(errs, err, b.Refund(ctx, time.Now(), key, 1))
 	}
 	errs = append(errs, b.Refund(ctx, time.Now(), "user", 10))
+	for _, n := range []int{20, 0} {
+		r, err := b.Reserve(ctx, "settled", 1)
+		if errs = append(errs, err); err == nil {
+			errs = append(errs, r.Settle(ctx, n))
+		}
+	}
 	if isLog {
 		for range 2 {
 			errs = append(errs, redisson.SetRate(ctx, b, "other", 20, 2*time.Second))

@@ -156,19 +156,40 @@ func (b *cellBackend) refund(ctx context.Context, k requestKey, n int, age time.
 	return err
 }
 
-// runScript changes the key's time by cost: forward to take n tokens, back to refund them.
-func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost time.Duration, at time.Time) (limiter.Result, error) {
+// settle stores a debt as a later time, which redis-cell and its module understand too.
+func (b *cellBackend) settle(ctx context.Context, k requestKey, id string, n int, age time.Duration, at time.Time) error {
+	cost := b.interval * time.Duration(min(int64(n), int64(maxFillTime/b.interval)+1))
+	if n < 0 {
+		back := b.interval*time.Duration(min(int64(-n), b.limit)) - age
+		if back <= 0 {
+			return nil
+		}
+		cost = -back
+	}
+	keys := []string{b.keyBase(k.tag), b.settlementKey(k.tag, id)}
+	reply, err := b.link.eval(ctx, throttleScript, keys, b.scriptArgs(cost, 1, id, at))
+	return b.nameKinds(ctx, b.checkSettled(reply, err), keys[:1], []string{"throttle"})
+}
+
+// scriptArgs returns the arguments of the script.
+func (b *cellBackend) scriptArgs(cost time.Duration, write int, settlement string, at time.Time) []any {
 	var seconds, nanos, extra any = "", "", 0
 	if !at.IsZero() {
 		seconds, nanos, extra = at.Unix(), at.Nanosecond(), replayExtraMillis
 	}
+	return []any{
+		seconds, nanos, extra, floorSeconds(b.tolerance), floorNanos(b.tolerance), floorSeconds(cost), floorNanos(cost), write,
+		rememberedMillis(settlement),
+	}
+}
+
+// runScript changes the key's time by cost: forward to take n tokens, back to refund them.
+func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost time.Duration, at time.Time) (limiter.Result, error) {
 	write := 1
 	if n == 0 {
 		write = 0
 	}
-	reply, err := b.link.eval(ctx, throttleScript, []string{b.keyBase(tag)}, []any{
-		seconds, nanos, extra, floorSeconds(b.tolerance), floorNanos(b.tolerance), floorSeconds(cost), floorNanos(cost), write,
-	})
+	reply, err := b.link.eval(ctx, throttleScript, []string{b.keyBase(tag)}, b.scriptArgs(cost, write, "", at))
 	if err = b.checkLength(reply, err, resultLength); err != nil {
 		return limiter.Result{}, b.nameKinds(ctx, err, []string{b.keyBase(tag)}, []string{"throttle"})
 	}

@@ -116,3 +116,14 @@ const (
 	FromLease     = fromLease
 	FromOutage    = fromOutage
 )
+
+// SettleAt makes the settlement with an id at a given time, for tokens that were taken age earlier.
+func (l *Limiter) SettleAt(ctx context.Context, at time.Time, age time.Duration, key, id string, n int) error {
+	var errs []error
+	for _, g := range l.groups {
+		if err := g.backend.settle(ctx, newRequestKey(key), id, n, age, at); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return joinErrors(errs)
+}

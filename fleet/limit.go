@@ -29,6 +29,8 @@ type limitSpec struct {
 	keySuffixes []string
 	// maxTake is the maximum number of tokens that one request can take.
 	maxTake int
+	// maxCharge is the maximum number of tokens that one settlement can take.
+	maxCharge int
 	// The long-run rate is events per span of length per.
 	events float64
 	per    time.Duration
@@ -48,7 +50,7 @@ type limitSpec struct {
 func windowSpec(script string, limit int, window time.Duration, args ...any) limitSpec {
 	return limitSpec{
 		script: script, args: append([]any{limit}, args...), keySuffixes: []string{""},
-		maxTake: limit, events: float64(limit), per: window,
+		maxTake: limit, maxCharge: math.MaxInt32, events: float64(limit), per: window,
 	}
 }
 
@@ -73,6 +75,15 @@ func maxTakeOfAll(limits []limitSpec) int {
 	least := math.MaxInt
 	for _, s := range limits {
 		least = min(least, s.maxTake)
+	}
+	return least
+}
+
+// maxChargeOfAll returns the maximum number of tokens that one settlement can take from all limits.
+func maxChargeOfAll(limits []limitSpec) int {
+	least := math.MaxInt
+	for _, s := range limits {
+		least = min(least, s.maxCharge)
 	}
 	return least
 }

@@ -24,6 +24,7 @@ type Limiter struct {
 	groups     []*limitGroup // one, unless several servers must decide
 	limitCount int
 	maxTake    int // the most tokens that one request can take, by the config
+	maxCharge  int // the most tokens that one settlement can take
 	maxKeys    int // of FailLocal
 	slowest    limitSpec
 	shared     bool // some limit is a Shared
@@ -43,7 +44,7 @@ func NewLimiter(name string, c Config) *Limiter {
 	limits, _ := c.compile() // c is valid
 	l := &Limiter{
 		name: name, link: c.Link, waiting: waitQueues{max: c.MaxWaiters}, denied: newDenied(c),
-		limitCount: len(limits), maxTake: maxTakeOfAll(limits), maxKeys: c.maxKeys(),
+		limitCount: len(limits), maxTake: maxTakeOfAll(limits), maxCharge: maxChargeOfAll(limits), maxKeys: c.maxKeys(),
 	}
 	l.slowest = slices.MinFunc(limits, func(a, b limitSpec) int {
 		return cmp.Compare(a.events/a.per.Seconds(), b.events/b.per.Seconds())
@@ -197,7 +198,8 @@ const (
 
 // Reservation is what a request has taken. It knows when the tokens were taken, and whether Redis
 // or the policy granted them, so that unused tokens can be given back without allowing too
-// many requests. It must not be used by several goroutines at once.
+// many requests. Tokens that are neither given back nor settled stay taken, whatever becomes of the
+// process. It must not be used by several goroutines at once.
 type Reservation struct {
 	Result
 
@@ -206,6 +208,9 @@ type Reservation struct {
 	origin  origin
 	taken   time.Time
 	left    int // tokens that can be given back
+
+	open       bool        // granted, and not settled
+	settlement *settlement // if Settle was called, and some server has not answered yet
 }
 
 // origin says where tokens come from, so that they return there. The zero value is Redis.
@@ -229,8 +234,8 @@ func (l *Limiter) originOf(results []Result) (o origin) {
 }
 
 // Reserve takes n tokens of the key as Take does. They can be given back with [Reservation.Refund],
-// for example if the call is not made, or if a request has cost less than expected. If Reserve
-// returns an error, there is no Reservation.
+// for example if the call is not made, and [Reservation.Settle] corrects their number when the cost
+// of the request is known. If Reserve returns an error, there is no Reservation.
 func (l *Limiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
 	began := time.Now()
 	r, from, err := l.take(ctx, key, n)
@@ -243,7 +248,7 @@ func (l *Limiter) Reserve(ctx context.Context, key string, n int) (*Reservation,
 func (l *Limiter) reservation(r Result, from origin, began time.Time, key string, n int) *Reservation {
 	reserved := &Reservation{Result: r, limiter: l, key: newRequestKey(key), origin: from, taken: began.Add(-from.age)}
 	if r.OK {
-		reserved.left = max(n, 0)
+		reserved.left, reserved.open = max(n, 0), true
 	}
 	return reserved
 }
@@ -320,5 +325,8 @@ func (k keyed) WaitReserve(ctx context.Context, n int) (func(context.Context, in
 	}
 	return k.limiter.reservation(Result{Result: limiter.Result{OK: true}}, from, began, k.key, n).Refund, nil
 }
+
+// Charge is as limiter.Remote describes it.
+func (k keyed) Charge(ctx context.Context, n int) error { return k.limiter.charge(ctx, k.key, n) }
 
 func (k keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }

@@ -114,6 +114,17 @@ func (f fallback) refund(k requestKey, n int, age time.Duration) {
 	}
 }
 
+// settle takes n tokens, whether there are as many or not, or gives back -n as refund does.
+func (f fallback) settle(k requestKey, n int, age time.Duration) {
+	if n < 0 {
+		f.refund(k, -n, age)
+		return
+	}
+	for i, share := range f.shares {
+		share.charge(f.limits[i].tagFor(k), n)
+	}
+}
+
 // shareTable has this node's share of one limit: a token bucket per key, for FailLocal.
 //
 // A bucket holds burst tokens, which need not be a whole number. A request for more than that takes
@@ -182,6 +193,15 @@ func (t *shareTable) refund(key string, n int, age time.Duration) {
 	defer t.mu.Unlock()
 	if b, _ := t.bucketFor(key); b != nil {
 		b.missing = max(b.missing-max(float64(n)-t.rate*float64(age), 0), 0)
+	}
+}
+
+// charge takes n tokens of a key, which then owes those that it does not have.
+func (t *shareTable) charge(key string, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if b, _ := t.bucketFor(key); b != nil {
+		b.missing += float64(n)
 	}
 }
 

@@ -70,6 +70,9 @@ type backend interface {
 	take(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error)
 	// refund gives back the tokens among n that still count, given the time since they were taken.
 	refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error
+	// settle takes n tokens, whether there are as many or not, or gives back -n as refund does. It
+	// does nothing if it was called with the same id before.
+	settle(ctx context.Context, k requestKey, id string, n int, age time.Duration, at time.Time) error
 }
 
 // newBackend returns the quickest backend for the limits of s.
@@ -105,6 +108,20 @@ func (s *scriptBackend) refund(ctx context.Context, k requestKey, n int, age tim
 	return err
 }
 
+func (s *scriptBackend) settle(ctx context.Context, k requestKey, id string, n int, age time.Duration, at time.Time) error {
+	keys, args := s.input(k, request{n: n, at: at, ages: []time.Duration{age}, settlement: id})
+	reply, err := s.link.eval(ctx, s.script, keys, args)
+	return s.explainForeign(ctx, s.checkSettled(reply, err), k)
+}
+
+// checkSettled is checkLength for the reply to a settlement.
+func (ns namespace) checkSettled(reply []int64, err error) error {
+	if err = ns.checkLength(reply, err, 1); err == nil && !isWithin(reply[0], 0, 1) {
+		return ns.invalidReply()
+	}
+	return err
+}
+
 // replayExtraMillis is added to the lifetime in ms of a key that was written at a given time,
 // because keys expire by the server's clock.
 const replayExtraMillis = int64(time.Hour / time.Millisecond)
@@ -116,6 +133,8 @@ type request struct {
 	peek bool      // answer for n, but take nothing
 	// the time since the tokens were taken: one for all limits, or one per limit
 	ages []time.Duration
+	// the id of a settlement, or "" if it is none
+	settlement string
 }
 
 // age returns the age argument of the script.
@@ -133,19 +152,28 @@ func (r request) age() string {
 	return strings.Join(text, ",")
 }
 
-func (s *scriptBackend) eval(ctx context.Context, k requestKey, r request) ([]limiter.Result, error) {
-	keys := make([]string, 0, 2*len(s.limits))
-	args := make([]any, 0, 4+6*len(s.limits))
+// input returns the keys and the arguments of the script for a request.
+func (s *scriptBackend) input(k requestKey, r request) (keys []string, args []any) {
+	keys = make([]string, 0, 2*len(s.limits)+1)
+	args = make([]any, 0, 5+6*len(s.limits))
 	if r.at.IsZero() {
 		args = append(args, r.n, "", 0)
 	} else {
 		args = append(args, r.n, r.at.UnixMicro(), replayExtraMillis)
 	}
-	args = append(args, r.age())
+	args = append(args, r.age(), rememberedMillis(r.settlement))
 	for _, limit := range s.limits {
 		keys = append(keys, s.keysOf(k, limit)...)
 		args = append(append(args, limit.script), limit.args...)
 	}
+	if r.settlement != "" {
+		keys = append(keys, s.settlementKey(s.limits[0].tagFor(k), r.settlement))
+	}
+	return keys, args
+}
+
+func (s *scriptBackend) eval(ctx context.Context, k requestKey, r request) ([]limiter.Result, error) {
+	keys, args := s.input(k, r)
 	reply, err := s.link.eval(ctx, s.script, keys, args)
 	if err != nil {
 		return nil, s.explainForeign(ctx, err, k)

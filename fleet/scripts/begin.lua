@@ -6,18 +6,22 @@
 --   3. how many ms longer than necessary the keys live.
 --   4. how many µs ago the tokens to give back were taken. It is one number for all limits, or one
 --      per limit with commas between them. -1 checks whether n could be taken, without taking.
+--   5. for how many ms a settlement is remembered, or 0 if this is none. The last of the KEYS is then
+--      that of the settlement.
 -- followed, for each limit, by the name of its kind and its numbers.
 --
 -- Numbers in Lua are doubles, so whole numbers are exact up to 2^53. Times in µs since 1970 reach
 -- that in the year 2255, and the callers bound all numbers that are added to a time.
 
--- A kind of limit has a number of keys and of numbers, and five functions:
+-- A kind of limit has a number of keys and of numbers, and six functions:
 --   read(s, key, arg) reads the limit's numbers, which begin at ARGV[arg], and the value of
 --     KEYS[key], and stores both in s. It sets s.ok
 --     (whether n can be taken), s.limit, s.retry (after how many µs to retry) and s.late (whether the
 --     value is further in the future than is possible, because the clock has gone back). It returns
 --     false if a key holds a foreign value. It writes nothing.
 --   take(s) takes n tokens.
+--   charge(s) takes n tokens of a settlement, whether there are as many or not. Beyond the limit they
+--     are a debt.
 --   refund(s, k) gives back those of k tokens that still count.
 --   keep(s) writes the value that read has corrected because it was late.
 --   report(s) returns the remaining tokens, and after how many µs all tokens have returned.
@@ -26,11 +30,16 @@
 -- arithmetic or bounds a loop. A value out of range is foreign.
 local kinds = {}
 
-local call, floor, ceil, max, min, match, format = redis.call, math.floor, math.ceil, math.max, math.min, string.match, string.format
+local call, floor, ceil, max, min = redis.call, math.floor, math.ceil, math.max, math.min
+local match, format, sub = string.match, string.format, string.sub
 
 -- most_exact is the largest whole number that a double holds exactly, and so the largest time.
 -- most_tokens is the largest limit of a window.
 local most_exact, most_tokens = 9007199254740992, 2147483647
+
+-- longest is the longest time, in µs, in which a bucket fills or a debt is paid: 50 years and a little
+-- more.
+local longest = 1600000000000000
 
 -- number parses a whole number from least to most. It returns nil for anything else.
 local function number(text, least, most)

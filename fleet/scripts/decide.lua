@@ -3,9 +3,16 @@
 -- The reply has five numbers per limit: whether it agrees, its limit, the remaining tokens, after how
 -- many µs to retry (-1 for never), and after how many µs all tokens have returned. If a key holds a
 -- foreign value, the reply is the single number -1.
+--
+-- A settlement takes or gives back, whether the limits agree or not. Its key is written together with
+-- that, so that the same settlement changes nothing if it comes again. The reply is 1, or 0 if it came
+-- before.
+
+local settlement = ARGV[5] ~= '0' and KEYS[#KEYS]
+if settlement and call('GET', settlement) then return { 0 } end
 
 local states, all = {}, true
-local key, arg = 1, 5
+local key, arg = 1, 6
 while arg <= #ARGV do
 	local kind = kinds[ARGV[arg]]
 	local s = { kind = kind }
@@ -13,6 +20,14 @@ while arg <= #ARGV do
 	states[#states + 1] = s
 	all = all and s.ok
 	key, arg = key + kind.keys, arg + kind.numbers + 1
+end
+
+if settlement then
+	for _, s in ipairs(states) do
+		if n < 0 then s.kind.refund(s, -n) else s.kind.charge(s) end
+	end
+	call('SET', settlement, '', 'PX', ARGV[5])
+	return { 1 }
 end
 
 local answer = {}

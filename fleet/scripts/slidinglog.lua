@@ -116,7 +116,7 @@ function kinds.slidinglog.read(s, key, arg)
 	s.blind = not s.late and s.gone > 0 and s.gone > s.at - s.span
 	local wants = max(n, 0)
 	s.left = s.blind and 0 or max(s.limit - s.used, 0)
-	s.ok, s.retry = wants <= s.left, 0
+	s.ok, s.retry = wants <= s.left and s.used <= s.limit, 0
 	if wants > s.limit then
 		s.retry = -1
 	elseif not s.ok then
@@ -174,11 +174,18 @@ end
 
 kinds.slidinglog.keep = keep_log
 
-function kinds.slidinglog.take(s)
+local function count(s, k)
 	if s.late then restart(s) end
-	s.total, s.used, s.left = s.total + n, s.used + n, s.left - n
-	add_entry(s, n)
+	s.total, s.used, s.left = s.total + k, s.used + k, max(s.left - k, 0)
+	add_entry(s, k)
 	keep_log(s)
+end
+
+function kinds.slidinglog.take(s) count(s, n) end
+
+function kinds.slidinglog.charge(s)
+	local k = min(n, most_tokens - s.used)
+	if k > 0 then count(s, k) end
 end
 
 -- refund gives back the oldest tokens that still count, which can only make the limit stricter.

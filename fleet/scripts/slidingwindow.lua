@@ -74,7 +74,7 @@ function kinds.slidingwindow.read(s, key, arg)
 	if s.used > most_tokens then return false end
 	s.held = live
 	local wants = max(n, 0)
-	s.ok, s.retry = wants <= max(s.limit - s.used, 0), 0
+	s.ok, s.retry = wants <= s.limit - s.used, 0
 	if wants > s.limit then
 		s.retry = -1
 	elseif not s.ok then
@@ -102,16 +102,20 @@ end
 
 kinds.slidingwindow.keep = keep_buckets
 
-function kinds.slidingwindow.take(s)
+local function count(s, k)
 	local last = s.held[#s.held]
 	if last and last[1] == s.newest then
-		last[2] = last[2] + n
+		last[2] = last[2] + k
 	else
-		s.held[#s.held + 1] = { s.newest, n }
+		s.held[#s.held + 1] = { s.newest, k }
 	end
-	s.used = s.used + n
+	s.used = s.used + k
 	keep_buckets(s)
 end
+
+function kinds.slidingwindow.take(s) count(s, n) end
+
+function kinds.slidingwindow.charge(s) count(s, min(n, most_tokens - s.used)) end
 
 -- refund gives back the oldest tokens that still count, which can only make the limit stricter.
 function kinds.slidingwindow.refund(s, k)

@@ -11,8 +11,15 @@
 --   4., 5. the tolerance, which is the cost of all tokens
 --   6., 7. the cost of the request, negative to give back
 --   8. 1 to write
--- The reply is 1 if the request is refused, by how much it is too early, and after what time all
+--   9. for how many ms a settlement is remembered, or 0 if this is none. A second key is then that of
+--      the settlement: see decide.lua. Tokens beyond the limit are a debt.
+-- The reply to a settlement is 1, or 0 if it came before. Otherwise it is 1 if the request is refused, by how much it is too early, and after what time all
 -- tokens have returned.
+
+local longest_s = 1600000000 -- the longest time in which a debt is paid: 50 years and a little more
+
+local settlement = ARGV[9] ~= '0' and KEYS[2]
+if settlement and redis.call('GET', settlement) then return { 0 } end
 
 local function pair(s, ns)
 	local carry = math.floor(ns / 1000000000)
@@ -40,7 +47,9 @@ if before(tat_s, tat_ns, now_s, now_ns) then tat_s, tat_ns = now_s, now_ns end -
 local next_s, next_ns = pair(tat_s + cost_s, tat_ns + cost_ns)
 local early_s, early_ns = pair(next_s - tolerance_s - now_s, next_ns - tolerance_ns - now_ns)
 local limited = 0
-if cost_s >= 0 and before(0, 0, early_s, early_ns) then
+if settlement then
+	if cost_s >= 0 and next_s > now_s + longest_s then next_s, next_ns = math.max(now_s + longest_s, tat_s), tat_ns end
+elseif cost_s >= 0 and before(0, 0, early_s, early_ns) then
 	limited, next_s, next_ns = 1, tat_s, tat_ns
 end
 local owed_s, owed_ns = pair(next_s - now_s, next_ns - now_ns)
@@ -51,5 +60,9 @@ if ARGV[8] == '1' and limited == 0 then
 	else
 		redis.call('DEL', KEYS[1])
 	end
+end
+if settlement then
+	redis.call('SET', settlement, '', 'PX', ARGV[9])
+	return { 1 }
 end
 return { limited, early_s, early_ns, owed_s, owed_ns }

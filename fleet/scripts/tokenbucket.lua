@@ -3,19 +3,22 @@
 -- A token costs a + b/d µs, so that time is a pair too: q + r/d µs, with r below d. The key holds
 -- "q r a b d m". Without a, b and d, the time would mean a different number of tokens after a
 -- change of the rate. m is the most tokens that can be missing, which is the burst. A time later
--- than m tokens take was written before the clock went back; then the bucket is empty. n*b must
+-- than m tokens take was written before the clock went back; then the bucket is empty. burst*b must
 -- stay below 2^53.
+--
+-- After a settlement more tokens than the burst may be missing. Then m is their number, with a 0 before
+-- it: these tokens are a debt, which a change of the rate and the burst must not reduce.
 --
 -- Numbers: a, b, d, and the burst.
 
 kinds.tokenbucket = { keys = 1, numbers = 4 }
 
-local longest_fill = 1600000000000000 -- µs in which the slowest bucket fills: 50 years and a little more
-
--- cost returns what k tokens cost, as a pair.
+-- cost returns what k tokens cost, as a pair. Only a debt can be too large for an exact number, and is
+-- rounded up.
 local function cost(s, k)
 	if s.b == 0 then return k * s.a, 0 end
 	local parts = k * s.b
+	if parts >= most_exact then return k * s.a + ceil(parts / s.d) + 1, 0 end
 	local carry = floor(parts / s.d)
 	return k * s.a + carry, parts - carry * s.d
 end
@@ -49,10 +52,17 @@ local function affordable(s, q, r)
 	return k
 end
 
+-- most_missing returns how many tokens can be missing, with a debt: as many as arrive in the longest
+-- time, in up to 15 digits. The 2 µs are more than its product with the cost is off by.
+local function most_missing(s)
+	return min(floor((longest - 2) / (s.a + s.b / s.d)), 999999999999999)
+end
+
 -- changed converts the time q + r/d of a bucket with a different rate, keeping the missing tokens.
 local function changed(s, q, r, a, b, d)
 	local missing = (q - now + r / d) / (a + b / d)
-	return now + ceil(min(missing, s.burst) * (s.a + s.b / s.d)), 0
+	local most = s.debt and most_missing(s) or s.burst
+	return now + ceil(min(missing, most) * (s.a + s.b / s.d)), 0
 end
 
 -- read_bucket parses the value. It returns false if it is foreign.
@@ -60,15 +70,17 @@ local function read_bucket(s, held)
 	if #held > 120 then return false end
 	local q, r, a, b, d, m = match(held, '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
 	q, r, a, b, d = number(q, 0, most_exact), number(r, 0, most_exact), number(a, 0, most_exact), number(b, 0, most_exact), number(d, 1, most_exact)
+	s.debt = sub(m or '', 1, 1) == '0'
 	m = number(m, 1, most_exact)
 	if not (q and r and a and b and d and m) or r >= d or b >= d or a + b == 0 then return false end
 	local most = ceil(m * (a + b / d))
-	if most > longest_fill then return false end
+	if most > longest then return false end
 	if by_server and q > now + most then
 		s.late, q, r = true, now + most, 0
 	end
 	if a ~= s.a or b ~= s.b or d ~= s.d then
 		q, r = changed(s, q, r, a, b, d)
+		s.late = s.late or s.debt and q > now -- to be written with the time to live at this rate
 	end
 	-- A caller at the exact rate may be up to 1us late by rounding. It must not lose that time.
 	if q >= now or s.b > 0 and q == now - 1 then s.q, s.r = q, r end
@@ -96,17 +108,30 @@ function kinds.tokenbucket.read(s, key, arg)
 	return true
 end
 
--- keep_bucket writes the bucket. After a change of the burst, more tokens than the burst may be missing.
+-- keep_bucket writes the bucket. After a change of the burst, or with a debt, more tokens than the burst
+-- may be missing.
 local function keep_bucket(s)
-	local missing = s.burst
-	if s.q > s.most_q then missing = ceil((s.q + 1 - now) / (s.a + s.b / s.d)) end
-	call('SET', s.key, format('%.0f %.0f %.0f %.0f %.0f %.0f', s.q, s.r, s.a, s.b, s.d, missing), 'PX', lifetime(s.q + 1))
+	local missing, mark = s.burst, ''
+	if s.q > s.most_q then
+		missing = min(ceil((s.q + 1 - now) / (s.a + s.b / s.d)), most_missing(s))
+		if s.debt then mark = '0' end
+	end
+	call('SET', s.key, format('%.0f %.0f %.0f %.0f %.0f %s%.0f', s.q, s.r, s.a, s.b, s.d, mark, missing), 'PX', lifetime(s.q + 1))
 end
 
 kinds.tokenbucket.keep = keep_bucket
 
 function kinds.tokenbucket.take(s)
 	s.q, s.r = s.next_q, s.next_r
+	keep_bucket(s)
+end
+
+function kinds.tokenbucket.charge(s)
+	local cost_q, cost_r = cost(s, n)
+	local q, r = plus(s, s.q, s.r, cost_q, cost_r)
+	local latest = now + floor(most_missing(s) * (s.a + s.b / s.d)) - 1
+	if q > latest then q, r = max(s.q, latest), 0 end
+	s.q, s.r, s.debt = q, r, true
 	keep_bucket(s)
 end
 

@@ -1,0 +1,172 @@
+package fleet_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
+	"github.com/weir-go/weir/limiter"
+)
+
+// settled lists limits of 60 tokens per minute. A reservation of 10 costs 100 in the end, so there
+// is a debt of 40. A bucket and a fixed window pay it at the rate; the others count it for a
+// window.
+var settled = map[string]struct {
+	limits []fleet.Limit
+	delay  time.Duration // until there is one token
+	held   string
+}{
+	"bucket":          {[]fleet.Limit{fleet.TokenBucket{Rate: limiter.PerMinute(60), Burst: 60}}, 41 * time.Second, "1767225700000000 0 1000000 0 1 0101"},
+	"bucket of parts": {[]fleet.Limit{fleet.TokenBucket{Rate: limiter.Per(59, 59*time.Second+1), Burst: 60}}, 41*time.Second + us, "1767225700000000 100 1000000 1 59000 0101"},
+	"fixed":           {[]fleet.Limit{fleet.FixedWindow{Limit: 60, Window: time.Minute}}, time.Minute, "f1767225600000000 0100"},
+	"sliding":         {[]fleet.Limit{fleet.SlidingWindow{Limit: 60, Window: time.Minute}}, 66 * time.Second, "w6000000 294537600:100"},
+	"log":             {[]fleet.Limit{fleet.SlidingLog{Limit: 60, Window: time.Minute}}, time.Minute, ""},
+	"throttle":        {[]fleet.Limit{rediscell.Limit(59, 60, time.Minute)}, 41 * time.Second, "1767225700000000000"},
+	"several": {[]fleet.Limit{
+		fleet.TokenBucket{Rate: limiter.PerMinute(600), Burst: 600}, fleet.TokenBucket{Rate: limiter.PerMinute(60), Burst: 60},
+		fleet.Shared{Limit: fleet.FixedWindow{Limit: 1000, Window: time.Hour}},
+	}, 41 * time.Second, "1767225610000000 0 100000 0 1 600"},
+}
+
+func TestWhatIsUsedBeyondAReservationDelaysLaterRequests(t *testing.T) {
+	l, direct := connect(t), newClient(t, sharedServer())
+	for name, c := range settled {
+		t.Run(name, func(t *testing.T) {
+			b := newLimiters(l, "settled "+name, errorOnOutage, c.limits...)
+			take := func(at time.Duration, n int) limiter.Result {
+				r, err := b.TakeAt(t.Context(), testStart.Add(at), "user", n)
+				require.NoError(t, err)
+				return r.Result
+			}
+			require.True(t, take(0, 10).OK)
+			for range 3 {
+				require.NoError(t, b.SettleAt(t.Context(), testStart, 0, "user", "one", 90))
+			}
+			if c.held != "" {
+				require.Equal(t, c.held, direct.Get(t.Context(), b.StateKeys("user")[0]).Val())
+			}
+			for n, delay := range map[int]time.Duration{0: c.delay - time.Second, 1: c.delay} {
+				r := take(0, n)
+				require.False(t, r.OK, n)
+				require.Zero(t, r.Remaining, n)
+				if name != "fixed" && name != "log" && name != "sliding" {
+					require.Equal(t, delay, r.RetryAfter, n)
+				}
+			}
+			require.Equal(t, c.delay, take(0, 1).RetryAfter)
+			require.False(t, take(c.delay-us, 1).OK)
+			require.True(t, take(c.delay, 1).OK)
+		})
+	}
+}
+
+func TestAFixedWindowPaysADebtByOneLimitPerWindow(t *testing.T) {
+	b := newLimiter(connect(t), "windows", fleet.FixedWindow{Limit: 10, Window: time.Second}, errorOnOutage)
+	take := func(at time.Duration, n int) limiter.Result {
+		r, err := b.TakeAt(t.Context(), testStart.Add(at), "user", n)
+		require.NoError(t, err)
+		return r.Result
+	}
+	require.True(t, take(0, 1).OK)
+	require.NoError(t, b.SettleAt(t.Context(), testStart, 0, "user", "one", 34))
+	require.Equal(t, 3*time.Second, take(0, 1).RetryAfter)
+	require.Equal(t, 4*time.Second, take(0, 6).RetryAfter)
+	require.Equal(t, 4*time.Second, take(0, 0).ResetAfter)
+	require.Equal(t, 2*time.Second, take(time.Second, 1).RetryAfter)
+	require.NoError(t, b.SettleAt(t.Context(), testStart.Add(time.Second), 0, "user", "two", -1))
+	require.False(t, take(3*time.Second-us, 1).OK)
+	require.Equal(t, 6, take(3*time.Second, 0).Remaining)
+	require.True(t, take(3*time.Second, 6).OK)
+	require.True(t, take(4*time.Second, 10).OK, "the debt was paid")
+}
+
+// What is not used comes back, and later calls do nothing.
+func TestSettleInBothDirections(t *testing.T) {
+	for linkName, link := range sharedLinks(t) {
+		for name, c := range settled {
+			t.Run(linkName+" "+name, func(t *testing.T) {
+				b := newLimiters(link, "both "+name, fleet.Config{OnOutage: fleet.FailError}, c.limits...)
+				left := func() int {
+					r, err := b.Take(t.Context(), "user", 0)
+					require.NoError(t, err)
+					return r.Remaining
+				}
+				settle := func(reserved, refunded int, all ...int) {
+					t.Helper()
+					require.NoError(t, b.Reset(t.Context(), "user"))
+					r, err := b.Reserve(t.Context(), "user", reserved)
+					require.NoError(t, err)
+					require.NoError(t, r.Refund(t.Context(), refunded))
+					for _, n := range all {
+						require.NoError(t, r.Settle(t.Context(), n))
+						require.NoError(t, r.Refund(t.Context(), 10))
+					}
+				}
+				settle(20, 0, 20, 0, 60)
+				require.InDelta(t, 40, left(), 2)
+				settle(20, 0, 10, 0, 60)
+				require.InDelta(t, 50, left(), 2)
+				settle(20, 0, -5, 60)
+				require.InDelta(t, 60, left(), 2)
+				settle(20, 15, 5, 60)
+				require.InDelta(t, 55, left(), 2)
+				settle(20, 15, 30, 5)
+				require.InDelta(t, 30, left(), 2)
+				settle(0, 0, 30)
+				require.InDelta(t, 30, left(), 2)
+				settle(61, 0, 30)
+				require.InDelta(t, 60, left(), 2, "it was refused")
+				settle(20, 0, 100, 0)
+				require.Zero(t, left())
+				r, err := b.Take(t.Context(), "user", 1)
+				require.NoError(t, err)
+				require.False(t, r.OK)
+			})
+		}
+	}
+}
+
+// A settlement that is too large changes nothing, and the reservation can be settled otherwise.
+func TestSettleForMoreThanCanBeCharged(t *testing.T) {
+	l := connect(t)
+	for name, c := range settled {
+		b := newLimiters(l, "huge "+name, errorOnOutage, c.limits...)
+		r, err := b.Reserve(t.Context(), "user", 10)
+		require.NoError(t, err)
+		most := math.MaxInt32
+		if _, bucket := c.limits[0].(fleet.TokenBucket); bucket && name != "several" || name == "throttle" {
+			most = 1 << 40
+		}
+		require.ErrorContains(t, r.Settle(t.Context(), most+11), "more than were reserved", name)
+		require.ErrorContains(t, r.Settle(t.Context(), math.MaxInt), "more than were reserved", name)
+		require.NoError(t, r.Refund(t.Context(), 5))
+		require.NoError(t, r.Settle(t.Context(), 10), name)
+		left, err := b.Take(t.Context(), "user", 0)
+		require.NoError(t, err)
+		require.InDelta(t, 50, left.Remaining, 1, name)
+	}
+}
+
+// gone returns a context that has ended.
+func gone(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+func TestSettleAgainAfterTheContextHasEnded(t *testing.T) {
+	b := newLimiter(connect(t), "gone", fleet.FixedWindow{Limit: 60, Window: 24 * 365 * time.Hour}, errorOnOutage)
+	r, err := b.Reserve(t.Context(), "user", 10)
+	require.NoError(t, err)
+	require.ErrorIs(t, r.Settle(gone(t), 40), context.Canceled)
+	require.NoError(t, r.Refund(t.Context(), 10), "does nothing")
+	require.NoError(t, r.Settle(t.Context(), 5), "settles 40")
+	left, err := b.Take(t.Context(), "user", 0)
+	require.NoError(t, err)
+	require.Equal(t, 20, left.Remaining)
+}
