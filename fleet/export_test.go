@@ -127,3 +127,9 @@ func (l *Limiter) SettleAt(ctx context.Context, at time.Time, age time.Duration,
 	}
 	return joinErrors(errs)
 }
+
+// SentEarlier makes the settlement of r older.
+func (r *Reservation) SentEarlier(d time.Duration) { r.settlement.sent = r.settlement.sent.Add(-d) }
+
+// RememberedFor is how long Redis remembers a settlement.
+const RememberedFor = rememberedFor

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -169,4 +170,117 @@ func TestSettleAgainAfterTheContextHasEnded(t *testing.T) {
 	left, err := b.Take(t.Context(), "user", 0)
 	require.NoError(t, err)
 	require.Equal(t, 20, left.Remaining)
+}
+
+// A debt is paid in full after a change of the rate or the burst, and in a node of another rate.
+func TestADebtOutlivesAChangeOfTheLimit(t *testing.T) {
+	l := connect(t)
+	for name, c := range map[string]struct {
+		before, after fleet.Limit
+		delay         time.Duration
+	}{
+		"slower":         {perHour(60, 60), perHour(30, 60), 82 * time.Minute},
+		"faster":         {perHour(60, 60), perHour(120, 60), 20*time.Minute + 30*time.Second},
+		"smaller":        {perHour(60, 60), perHour(60, 10), 91 * time.Minute},
+		"both":           {perHour(60, 60), perHour(120, 10), 45*time.Minute + 30*time.Second},
+		"of parts":       {perHour(60, 60), fleet.TokenBucket{Rate: limiter.Per(59, time.Hour+1), Burst: 60}, 41*3600*time.Second/59 + 2*us},
+		"smaller window": {fleet.FixedWindow{Limit: 60, Window: time.Hour}, fleet.FixedWindow{Limit: 45, Window: time.Hour}, 2 * time.Hour},
+		"larger window":  {fleet.FixedWindow{Limit: 60, Window: time.Hour}, fleet.FixedWindow{Limit: 100, Window: time.Hour}, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := newLimiter(l, "change "+name, c.before, errorOnOutage), newLimiter(l, "change "+name, c.after, errorOnOutage)
+			require.NoError(t, before.SettleAt(t.Context(), testStart, 0, "user", "one", 100))
+			for range 2 {
+				r, err := after.TakeAt(t.Context(), testStart, "user", 1)
+				require.NoError(t, err)
+				require.False(t, r.OK)
+				require.InDelta(t, c.delay, r.RetryAfter, float64(2*us))
+			}
+			for _, early := range []time.Duration{2 * us, 0} {
+				r, err := after.TakeAt(t.Context(), testStart.Add(c.delay-early), "user", 1)
+				require.NoError(t, err)
+				require.Equal(t, early == 0, r.OK, "%+v", r)
+			}
+		})
+	}
+}
+
+func perHour(n, burst int) fleet.TokenBucket {
+	return fleet.TokenBucket{Rate: limiter.Per(float64(n), time.Hour), Burst: burst}
+}
+
+// A missing burst that is no debt is cut to the smaller burst when the rate changes.
+func TestTokensOfALargerBurstAreNoDebt(t *testing.T) {
+	l := connect(t)
+	before, after := newLimiter(l, "no debt", perHour(60, 60), errorOnOutage), newLimiter(l, "no debt", perHour(1, 1), errorOnOutage)
+	requireTake(t, taken, before.Take, "user", 50)
+	require.NoError(t, reserve(t, before, "user", 1).Settle(t.Context(), 10))
+	r, err := after.Take(t.Context(), "user", 1)
+	require.NoError(t, err)
+	require.LessOrEqual(t, r.RetryAfter, time.Hour)
+}
+
+// The clock of Redis was ahead when a debt was charged. After it has gone back, the debt counts in
+// full from then on, and no longer than it takes to pay.
+func TestADebtOutlivesAClockThatGoesBack(t *testing.T) {
+	l := connect(t)
+	for name, c := range settled {
+		if name == "throttle" { // see TestACellIsBlockedUntilItsResetAfterTheClockWasAhead
+			continue
+		}
+		for _, ahead := range []time.Duration{time.Second, time.Minute, 24 * 365 * time.Hour} {
+			t.Run(name+" "+ahead.String(), func(t *testing.T) {
+				t.Parallel()
+				b, key := newLimiters(l, "ahead "+name, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off}, c.limits...), newKey()
+				began := time.Now()
+				r, err := b.TakeAt(t.Context(), began.Add(ahead), key, 10)
+				require.NoError(t, err)
+				require.True(t, r.OK)
+				require.NoError(t, b.SettleAt(t.Context(), began.Add(ahead), 0, key, "one", 90))
+				least, most := 40*time.Second, 102*time.Second
+				switch name {
+				case "fixed":
+					least, most = 0, 2*time.Minute+time.Second // the debt ends with the next window, or the one after that
+				case "sliding", "log":
+					least, most = time.Minute, 2*time.Minute+13*time.Second
+				}
+				for range 2 {
+					r, err = b.Take(t.Context(), key, 1)
+					require.NoError(t, err)
+					require.False(t, r.OK)
+					require.GreaterOrEqual(t, r.RetryAfter, least-time.Since(began))
+					require.LessOrEqual(t, r.RetryAfter, most)
+				}
+			})
+		}
+	}
+}
+
+// The largest debts are cut to 50 years, and later requests and settlements find no foreign value.
+func TestADebtForEver(t *testing.T) {
+	l := connect(t)
+	const years = 365 * 24 * time.Hour
+	for name, limit := range map[string]fleet.Limit{
+		"bucket": perHour(60, 60), "slowest": fleet.TokenBucket{Rate: limiter.Per(1, 50*years), Burst: 1}, "slow": fleet.TokenBucket{Rate: limiter.Per(1, 9*years), Burst: 5},
+		"fastest": fleet.TokenBucket{Rate: limiter.PerSecond(1e9), Burst: 1 << 40}, "parts": fleet.TokenBucket{Rate: limiter.Per(3, time.Second+1), Burst: 1 << 30},
+		"third": fleet.TokenBucket{Rate: limiter.Per(3, time.Microsecond), Burst: 10},
+		"fixed": fleet.FixedWindow{Limit: 1, Window: time.Hour}, "fixed, slow": fleet.FixedWindow{Limit: 2, Window: 10 * years}, "fixed, large": fleet.FixedWindow{Limit: math.MaxInt32, Window: 10 * years},
+		"sliding": fleet.SlidingWindow{Limit: 1, Window: 10 * years}, "log": fleet.SlidingLog{Limit: 1, Window: 10 * years}, "log, large": fleet.SlidingLog{Limit: math.MaxInt32, Window: time.Hour},
+		"cell": rediscell.Limit(0, 1, 9*years), "quick cell": rediscell.Limit(9, 1000, time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newLimiter(l, "forever "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
+			for i, n := range []int{1, math.MaxInt32, 1 << 40, 1, math.MaxInt32, 1 << 40} {
+				require.NoError(t, b.SettleAt(t.Context(), time.Time{}, 0, "user", strconv.Itoa(i), n))
+				r, err := b.Take(t.Context(), "user", 1)
+				require.NoError(t, err)
+				require.LessOrEqual(t, max(r.RetryAfter, r.ResetAfter), 51*years)
+				if i > 1 {
+					require.False(t, r.OK)
+					require.Zero(t, r.Remaining)
+				}
+			}
+			require.NoError(t, b.SettleAt(t.Context(), time.Time{}, 0, "user", "back", -1))
+		})
+	}
 }
