@@ -104,12 +104,15 @@ func isPeek(r Result, n int) bool { return n == 0 && r.RetryAfter < Never }
 //
 //	Reserve(ctx context.Context, n int) (r Result, refund func(ctx context.Context, n int) error, err error)
 //	WaitReserve(ctx context.Context, n int) (refund func(ctx context.Context, n int) error, err error)
+//	Charge(ctx context.Context, n int) error
 //	MaxKeys() int
 //
 // Reserve is Take, and WaitReserve is Wait, of tokens that may be given back, because another limit
 // may refuse the call: refund gives back n of them, but none that has come back by itself since.
-// They are used in the place of Take and Wait. MaxKeys is how many keys the limit can keep: the
-// error of a call that was refused with Result.NoRoom names it.
+// They are used in the place of Take and Wait. Charge takes n tokens, even if the limit does not
+// have them, for calls that have used more than they took. It must count them once, even if it has
+// to ask several times. MaxKeys is how many keys the limit can keep: the error of a call that was
+// refused with Result.NoRoom names it.
 type Remote interface {
 	// Take takes n tokens, or none if there are fewer. It blocks until there is a decision, ctx is
 	// done or the implementation gives up. A refusal is a Result that is not OK. An error means

@@ -101,8 +101,9 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 //
 // If a quota has less than n, the rest is a debt. A Rate pays it before further requests are
 // allowed. Beyond a Limit it counts for one Window, as requests do. A key stays stored until its
-// debt is paid, so do not charge a large number to use up a quota. A Remote, and a quota that keys
-// without room share, have no debts: they are charged for what is left. An n below 1 does nothing.
+// debt is paid, so do not charge a large number to use up a quota. A quota that keys without room
+// share, and a Remote without the method Charge that [limiter.Remote] describes, have no debts: they
+// are charged for what is left. An n below 1 does nothing.
 func (l *Limit) Charge(r *http.Request, n int) {
 	rules := l.rules.Load()
 	inner, addr := rules.config.Proxies.withClientAddr(r)

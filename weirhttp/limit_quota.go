@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/internal/friend"
+	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -82,8 +83,9 @@ func isText(s string, addr netip.Addr) bool {
 	return string(addr.AppendTo(buf[:0])) == s
 }
 
-// charge takes n from the quota of a request, also beyond it. A quota that several keys share and a
-// Remote have no debts: they are charged for n, or for what is left if that is less.
+// charge takes n from the quota of a request, also beyond it. A quota that several keys share, and a
+// Remote without a method Charge, have no debts: they are charged for n, or for what is left if that
+// is less.
 func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
 	key := q.key(r, addr)
 	switch {
@@ -100,6 +102,9 @@ func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
 // error, nothing is charged.
 func chargeRemote(r *http.Request, limit limiter.Remote, n int) {
 	ctx := context.WithoutCancel(r.Context())
+	if can, _ := remote.Charge(ctx, limit, n); can {
+		return
+	}
 	if taken, err := limit.Take(ctx, n); err == nil && !taken.OK && taken.Remaining > 0 {
 		_, _ = limit.Take(ctx, min(n, taken.Remaining))
 	}

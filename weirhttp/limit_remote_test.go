@@ -163,3 +163,41 @@ func TestChargeOfARemote(t *testing.T) {
 	}
 	require.Equal(t, 10, users.used["a"], "1+6, 1, and the remaining 2")
 }
+
+// debtStore is a remoteStore whose keys can have debts.
+type debtStore struct{ remoteStore }
+
+func (s *debtStore) limitOf(key string) limiter.Remote {
+	return &indebted{storedRemote{&s.remoteStore, key}}
+}
+
+type indebted struct{ storedRemote }
+
+func (d *indebted) Charge(ctx context.Context, n int) error {
+	if ctx.Err() == nil {
+		d.used[d.key] += n
+	}
+	return errors.Join(ctx.Err(), d.err)
+}
+
+// A Remote that can have debts is charged for what was used beyond its limit, even if the client
+// has gone away or the Remote fails.
+func TestChargeLeavesADebtAtARemote(t *testing.T) {
+	users := &debtStore{remoteStore{limit: 10}}
+	p := remotePolicy("users", &users.remoteStore)
+	p.Remote = users.limitOf
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}})
+	h := l.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, leave := context.WithCancel(r.Context())
+		leave()
+		l.Charge(r.WithContext(ctx), 25)
+		w.WriteHeader(http.StatusOK)
+	}))
+	for _, want := range []int{200, 429} {
+		require.Equal(t, want, request{key: "a"}.send(h).Code)
+	}
+	require.Equal(t, 26, users.used["a"])
+	users.err = errors.New("away")
+	r := request{key: "b"}
+	require.Equal(t, 503, r.send(h).Code)
+}

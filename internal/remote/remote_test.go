@@ -13,6 +13,12 @@ import (
 
 var errAway = errors.New("away")
 
+// waiting is a Remote that can wait.
+type waiting interface {
+	limiter.Remote
+	limiter.WaitLimiter
+}
+
 // plain can wait, and takes nothing back.
 type plain struct{ err error }
 
@@ -45,10 +51,7 @@ func TestTokensReturnToTheirRemote(t *testing.T) {
 	for name, err := range map[string]error{"granted": nil, "undecided": errAway} {
 		t.Run(name, func(t *testing.T) {
 			back := 0
-			for limit, r := range map[int]interface {
-				limiter.Remote
-				Wait(ctx context.Context, n int) error
-			}{7: plain{err}, 8: reserving{plain{err}, &back}} {
+			for limit, r := range map[int]waiting{7: plain{err}, 8: reserving{plain{err}, &back}} {
 				result, taken, gotErr := remote.Take[limiter.Result](t.Context(), r, 3)
 				require.Equal(t, limit, result.Limit)
 				waited, waitErr := remote.Wait(t.Context(), r, 4)
@@ -69,4 +72,58 @@ func TestTokensReturnToTheirRemote(t *testing.T) {
 			}
 		})
 	}
+}
+
+// charged takes tokens back and can be charged for more.
+type charged struct{ reserving }
+
+func (c charged) Charge(ctx context.Context, n int) error {
+	*c.back -= n
+	return errors.Join(ctx.Err(), c.err)
+}
+
+func TestTokensAreSettledByTheirRemote(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for used, want := range map[int]int{5: 0, 3: 2, 0: 5, -1: 5, 9: -4} {
+		for name, c := range map[string]struct {
+			remote func(back *int) waiting
+			want   int
+		}{
+			"charged": {func(back *int) waiting {
+				return charged{reserving{back: back}}
+			}, want},
+			"reserving": {func(back *int) waiting {
+				return reserving{back: back}
+			}, max(want, 0)},
+			"plain": {func(*int) waiting {
+				return plain{}
+			}, 0},
+		} {
+			back := 0
+			_, taken, err := remote.Take[limiter.Result](t.Context(), c.remote(&back), 5)
+			require.NoError(t, err)
+			waited, err := remote.Wait(t.Context(), c.remote(&back), 5)
+			require.NoError(t, err)
+			for range 2 { // the second has no effect
+				require.NoError(t, taken.Settle(gone, used))
+				require.NoError(t, waited.Settle(gone, used))
+				taken.Refund(gone)
+			}
+			require.Equal(t, 2*c.want, back, "%s: %d", name, used)
+		}
+	}
+	var none remote.Tokens
+	require.NoError(t, none.Settle(gone, 5))
+}
+
+func TestChargeARemote(t *testing.T) {
+	back := 0
+	can, err := remote.Charge(t.Context(), charged{reserving{plain{errAway}, &back}}, 4)
+	require.True(t, can)
+	require.ErrorIs(t, err, errAway)
+	require.Equal(t, -4, back)
+	can, err = remote.Charge(t.Context(), plain{}, 4)
+	require.False(t, can)
+	require.NoError(t, err)
 }
