@@ -85,6 +85,10 @@
 //   - A key takes no space before its first use, and Redis deletes it once it is idle.
 //   - Limiters with the same prefix, name and key share a limit. Limiters with different limits
 //     need different names, except those of package rediscell.
+//   - Settle corrects the cost of a request once it is known, and counts once, however often it is
+//     sent. In any span, what is used is at most what the limits allow, and what the requests in
+//     flight at its end have used beyond their reservations. A SlidingWindow and a SlidingLog keep
+//     that for spans of one Window.
 //   - An error of a limiter means that there is no decision. A refusal is not an error, but a
 //     Result that is not OK. Wait returns a *limiter.LimitedError if waiting is pointless.
 //   - Errors of Redis have the type *StoreError and match [ErrUnavailable], [ErrForeign] or

@@ -98,6 +98,29 @@ func ExampleReservation() {
 	// Output: 800 <nil>
 }
 
+// What an answer costs is known when it is there. A second Settle would change nothing.
+func ExampleReservation_Settle() {
+	link := exampleLink()
+	tokens := fleet.NewLimiter("tokens", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerMinute(1000), Burst: 1000}}, OnOutage: fleet.FailClosed,
+	})
+
+	ctx := context.Background()
+	r, err := tokens.Reserve(ctx, "user:42", 300) // an estimate
+	if err != nil || !r.OK {
+		fmt.Println(r, err)
+		return
+	}
+	for range 3 { // it cost 3000
+		if err = r.Settle(ctx, 3000); err == nil {
+			break
+		}
+	}
+	next, err := tokens.Take(ctx, "user:42", 500)
+	fmt.Println(next.OK, next.RetryAfter.Round(time.Minute), err)
+	// Output: false 3m0s <nil>
+}
+
 func ExampleLimiter_Get() {
 	link := exampleLink()
 	//readme:outbound

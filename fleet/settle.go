@@ -51,22 +51,21 @@ func (l *Limiter) newSettlement(n int) (*settlement, error) {
 // They do nothing for a reservation that was refused. A negative n counts as 0. Tokens that the
 // policy [OnOutage] granted are settled in its limit in this process.
 //
-// An error means that some server did not answer. Then call Settle again: Redis remembers for two
-// minutes which settlements it has made, and makes none of them twice. All calls settle the n of
-// the first. If the two minutes are over, no tokens are given back any more, and a debt that was
-// charged may be charged again, so that the limits hold. Settle itself sends a settlement once more
-// if the connection was lost, which costs no time; after a timeout, the caller decides. Settle
-// returns the error of ctx if that ends; a context without its end is from [context.WithoutCancel].
+// An error means that some server did not answer, or that ctx has ended: [context.WithoutCancel]
+// settles what a cancelled call has used. Then call Settle again: Redis remembers for two minutes
+// which settlements it has made, and makes none of them twice. All calls settle the n of the first.
+// Later, no tokens are given back any more, and a debt may be charged twice, so that the limits
+// hold. Settle itself sends a settlement once more if the connection was lost, because that costs
+// little time. After a timeout, the caller decides.
 //
-// A process that ends without Settle leaves the reservation charged, so reserve what is to be
-// charged then. A debt is lost with the key: by Reset, an eviction or FLUSHALL, as all that was
-// taken.
+// If a process ends without Settle, the reservation stays charged. So reserve what is to be charged
+// then. Reset, an eviction and FLUSHALL forget a debt, as all that was taken.
 //
 // The debt of a bucket, of a limit of package rediscell and of a FixedWindow is paid at the rate of
 // the limit, and is cut to what is paid in 50 years. A SlidingWindow and a SlidingLog have no such
 // rate: they count what was used beyond Limit for one Window. A window counts at most 2^31-1
-// tokens. So Settle returns an error, and changes nothing, if n is more than that above the
-// reservation, or 2^40 if all limits are buckets.
+// tokens. So Settle returns an error, and changes nothing, if n is above the reservation by more
+// than that, or by more than 2^40 if all limits are buckets.
 func (r *Reservation) Settle(ctx context.Context, n int) error {
 	if !r.open {
 		return nil

@@ -117,8 +117,8 @@ func TestASettlementThatRedisHasForgotten(t *testing.T) {
 	}
 }
 
-// 2,000 settlements from eight processes at the same time count once each, although some replies are
-// lost.
+// 2,000 settlements from eight processes at the same time count once each, although some replies
+// are lost.
 func TestSettlementsAtTheSameTimeCountOnceEach(t *testing.T) {
 	t.Parallel()
 	const workers, calls = 8, 250

@@ -258,3 +258,28 @@ func usedMemory(t *testing.T, direct *redis.Client) (n int) {
 	require.NoError(t, err)
 	return n
 }
+
+// The policy has granted the tokens of one limit, and the server of the other is away during the
+// settlement. The next Settle does not settle the policy's limit again.
+func TestThePolicySettlesOnce(t *testing.T) {
+	t.Parallel()
+	two := newTwoServers(t, "settle policy", 500*ms)
+	b := newLimiters(two.link, "settle policy", fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxDenied: limiter.Off},
+		fleet.FixedWindow{Limit: 100, Window: year}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 200, Window: year}})
+	left := func() (each []fleet.Result, remaining [2]int) {
+		each, err := b.TakeEach(t.Context(), two.key, 0)
+		require.NoError(t, err)
+		return each, [2]int{each[0].Remaining, each[1].Remaining}
+	}
+	left() // the servers are known
+	two.everybody.Pause()
+	defer two.everybody.Continue()
+	r := reserve(t, b, two.key, 10)
+	two.other.Pause()
+	require.ErrorIs(t, r.Settle(t.Context(), 30), fleet.ErrUnavailable)
+	two.other.Continue()
+	requireSoon(t, func() bool { return r.Settle(t.Context(), 30) == nil })
+	each, remaining := left()
+	require.Equal(t, [2]string{fleet.FromServer, fleet.FromOutage}, [2]string{each[0].From, each[1].From})
+	require.Equal(t, [2]int{70, 170}, remaining)
+}

@@ -29,7 +29,8 @@ var settled = map[string]struct {
 	"log":             {[]fleet.Limit{fleet.SlidingLog{Limit: 60, Window: time.Minute}}, time.Minute, ""},
 	"throttle":        {[]fleet.Limit{rediscell.Limit(59, 60, time.Minute)}, 41 * time.Second, "1767225700000000000"},
 	"several": {[]fleet.Limit{
-		fleet.TokenBucket{Rate: limiter.PerMinute(600), Burst: 600}, fleet.TokenBucket{Rate: limiter.PerMinute(60), Burst: 60},
+		fleet.TokenBucket{Rate: limiter.PerMinute(600), Burst: 600},
+		fleet.TokenBucket{Rate: limiter.PerMinute(60), Burst: 60},
 		fleet.Shared{Limit: fleet.FixedWindow{Limit: 1000, Window: time.Hour}},
 	}, 41 * time.Second, "1767225610000000 0 100000 0 1 600"},
 }
@@ -86,7 +87,7 @@ func TestAFixedWindowPaysADebtByOneLimitPerWindow(t *testing.T) {
 	require.True(t, take(4*time.Second, 10).OK, "the debt was paid")
 }
 
-// What is not used comes back, and later calls do nothing.
+// Tokens that were not used come back, and later calls do nothing.
 func TestSettleInBothDirections(t *testing.T) {
 	for linkName, link := range sharedLinks(t) {
 		for name, c := range settled {
@@ -240,7 +241,8 @@ func TestADebtOutlivesAClockThatGoesBack(t *testing.T) {
 				least, most := 40*time.Second, 102*time.Second
 				switch name {
 				case "fixed":
-					least, most = 0, 2*time.Minute+time.Second // the debt ends with the next window, or the one after that
+					// the debt ends with this window or the next
+					least, most = 0, 2*time.Minute+time.Second
 				case "sliding", "log":
 					least, most = time.Minute, 2*time.Minute+13*time.Second
 				}
@@ -281,6 +283,34 @@ func TestADebtForEver(t *testing.T) {
 				}
 			}
 			require.NoError(t, b.SettleAt(t.Context(), time.Time{}, 0, "user", "back", -1))
+		})
+	}
+}
+
+// The keys of a debt live as long as it takes to pay it.
+func TestADebtIsPaidInTime(t *testing.T) {
+	const span = 300 * ms
+	l := connect(t)
+	for name, c := range map[string]struct {
+		limit fleet.Limit
+		least time.Duration
+	}{
+		"bucket":          {fleet.TokenBucket{Rate: limiter.Per(10, span), Burst: 10}, 26 * span / 10},
+		"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(10, span+1), Burst: 10}, 26 * span / 10},
+		"fixed":           {fleet.FixedWindow{Limit: 10, Window: span}, 2 * span},
+		"sliding":         {fleet.SlidingWindow{Limit: 10, Window: span}, span},
+		"log":             {fleet.SlidingLog{Limit: 10, Window: span}, span},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newLimiter(l, "in time "+name, c.limit, errorOnOutage)
+			r := reserve(t, b, "user", 5)
+			began := time.Now()
+			require.NoError(t, r.Settle(t.Context(), 35))
+			charged := time.Now()
+			require.NoError(t, b.Wait(t.Context(), "user", 1))
+			require.GreaterOrEqual(t, time.Since(began), c.least-5*ms) // since the reservation
+			require.Less(t, time.Since(charged), 4*span+timeoutSlack)
 		})
 	}
 }

@@ -23,9 +23,9 @@ import (
 //
 // If a token takes whole microseconds, as at 100/s or 60/min but not at 3/s or 7/min, and the
 // bucket is the only limit, a shorter script decides. With a *redis.Client, requests that arrive
-// together share one script. A key that was last written at another rate or burst needs one more
-// script, until it is written again. Other limits, other clients, and several limits together need
-// one script per request.
+// together share one script. A key that was last written at another rate or burst, or has a debt,
+// needs one more script, until it is written again. Other limits, other clients, and several limits
+// together need one script per request.
 type TokenBucket struct {
 	// Rate is how fast tokens arrive. It must be finite. Required.
 	Rate limiter.Rate

@@ -83,9 +83,9 @@ func isText(s string, addr netip.Addr) bool {
 	return string(addr.AppendTo(buf[:0])) == s
 }
 
-// charge takes n from the quota of a request, also beyond it. A quota that several keys share, and a
-// Remote without a method Charge, have no debts: they are charged for n, or for what is left if that
-// is less.
+// charge takes n from the quota of a request, also beyond it. A quota that several keys share, and
+// a Remote without a method Charge, have no debts: they are charged for n, or for what is left if
+// that is less.
 func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
 	key := q.key(r, addr)
 	switch {
