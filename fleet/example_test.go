@@ -116,7 +116,7 @@ func ExampleReservation_Settle() {
 			break
 		}
 	}
-	next, err := tokens.Take(ctx, "user:42", 500)
+	next, err := tokens.Take(ctx, "user:42", 1000)
 	fmt.Println(next.OK, next.RetryAfter.Round(time.Minute), err)
 	// Output: false 3m0s <nil>
 }
