@@ -92,6 +92,9 @@ func (r *settleRun) end(c *settledCall) {
 func (r *settleRun) run(calls int, fault func()) {
 	for id := range calls {
 		next := r.now + time.Duration(r.random.ExpFloat64()*float64(r.random.IntN(8))*float64(50*ms)).Truncate(us)
+		if r.random.IntN(10) == 0 { // the limits become full
+			next += time.Duration(r.random.IntN(1000)) * ms
+		}
 		for len(r.inFlight) > 0 && r.inFlight[0].ends <= next {
 			c := heap.Pop(&r.inFlight).(*settledCall)
 			r.now = c.ends.Truncate(us) + us
