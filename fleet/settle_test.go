@@ -308,7 +308,8 @@ func TestADebtIsPaidInTime(t *testing.T) {
 			began := time.Now()
 			require.NoError(t, r.Settle(t.Context(), 35))
 			charged := time.Now()
-			requireSoon(t, func() bool { // not Wait, which asks only when the tokens should be there
+			// Wait would ask only when the tokens should be there
+			requireSoon(t, func() bool {
 				r, err := b.Take(t.Context(), "user", 1)
 				require.NoError(t, err)
 				return r.OK
