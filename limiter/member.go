@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/friend"
 )
 
 // member has the methods of a limiter that a [Joint] uses. All limiters of this package implement
@@ -72,6 +73,13 @@ func wait(ctx context.Context, m waitMember, n int) (err error) {
 func asMember(l Limiter) member {
 	if m, ok := l.(member); ok && m.isItself(l) {
 		return m
+	}
+	if c, ok := l.(interface {
+		Inside(k friend.Key) friend.Limiter[Result]
+	}); ok {
+		if inside := c.Inside(friend.Key{}); inside.IsItself(l) {
+			return countingLimiter{externalLimiter{l}, inside}
+		}
 	}
 	return externalLimiter{l}
 }
@@ -310,6 +318,36 @@ func (externalLimiter) record(r Result, _ int) Result               { return r }
 func (externalLimiter) refusedByJoint(time.Time, int, Result, bool) {}
 func (externalLimiter) subscribe(wakeup)                            {}
 func (externalLimiter) unsubscribe(wakeup)                          {}
+
+// countingLimiter is a limiter of another package of this module that counts its requests.
+type countingLimiter struct {
+	externalLimiter
+	inside friend.Limiter[Result]
+}
+
+func (c countingLimiter) peek(t time.Time, ahead int64, n int) Result {
+	return c.inside.PeekAt(t, ahead, n)
+}
+
+func (c countingLimiter) tryTake(t time.Time, n int, _ counting) (r Result, back taken) {
+	if r = c.inside.TakeAt(t, n); r.OK {
+		back = c.takenAt(t, n)
+	}
+	return r, back
+}
+
+func (c countingLimiter) isShadow() bool                { return c.inside.IsShadow() }
+func (c countingLimiter) record(r Result, n int) Result { return c.inside.Record(r, n) }
+
+func (c countingLimiter) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
+	if !r.OK && !c.isShadow() {
+		c.inside.Record(r, n)
+	}
+}
+
+func (c countingLimiter) maxKeys() int { return c.inside.MaxKeys() }
+
+func (c countingLimiter) lacksRoom(n int) bool { return c.peek(time.Now(), 0, n).NoRoom }
 
 // wakeup is a channel that makes the first waiter of another queue try again. It has room for one
 // signal, and send never blocks.

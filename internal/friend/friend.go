@@ -53,3 +53,19 @@ type Notifier struct {
 // Cloner is a key that is part of something large. A limiter.Group stores the result of Clone
 // instead of a new key, and calls it under a lock. The key keeps out methods of users' keys.
 type Cloner[K any] interface{ Clone(k Key) K }
+
+// Limiter is a limiter of another package that counts its requests, as gates and a limiter.Joint
+// see it. R is limiter.Result.
+type Limiter[R any] interface {
+	// IsItself reports whether l is the limiter. It is not if l is a type of a user that embeds it.
+	IsItself(l any) bool
+	// PeekAt returns what TakeAt would return after ahead other tokens were taken. It takes
+	// nothing.
+	PeekAt(t time.Time, ahead int64, n int) R
+	// TakeAt takes n tokens or none. It does not count the request, and ignores shadow mode.
+	TakeAt(t time.Time, n int) R
+	// Record counts a request that TakeAt answered with r, and returns the answer for the caller.
+	Record(r R, n int) R
+	IsShadow() bool
+	MaxKeys() int
+}
