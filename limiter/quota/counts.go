@@ -134,7 +134,7 @@ func (c *counts) add(id keyID, n int64) *usage {
 		u = &usage{}
 		c.keys[id] = u
 	}
-	u.used = min(u.used+n, maxUsed)
+	u.used += min(n, maxUsed-u.used)
 	if u.used > u.durable {
 		c.changed(id, u)
 	}

@@ -76,9 +76,9 @@ func moment(t testing.TB, text string) time.Time {
 
 func TestPeriodsOfTheCalendar(t *testing.T) {
 	for _, c := range []struct {
-		what             string
-		every            quota.Period
-		zone, at         string
+		what               string
+		every              quota.Period
+		zone, at           string
 		start, end, length string
 	}{
 		{"a day", quota.Day, "UTC", "2026-07-15T12:00:00Z", "2026-07-15T00:00:00Z", "2026-07-16T00:00:00Z", "24h0m0s"},
@@ -118,15 +118,15 @@ func TestPeriodsOfTheCalendar(t *testing.T) {
 	}
 }
 
-// day is a local date and the first moment at which a clock showed it.
-type day struct {
+// localDay is a date and the first moment at which a clock showed it.
+type localDay struct {
 	date  time.Time // at 0:00 UTC
 	first time.Time
 }
 
 // slowDays returns the days of a zone, found in a slow and simple way: it steps through the time,
 // by minutes where the offset changes, and notes when a later date appears for the first time.
-func slowDays(zone *time.Location, from, until time.Time) (days []day) {
+func slowDays(zone *time.Location, from, until time.Time) (days []localDay) {
 	date := func(t time.Time) time.Time {
 		y, m, d := t.In(zone).Date()
 		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
@@ -148,7 +148,7 @@ func slowDays(zone *time.Location, from, until time.Time) (days []day) {
 			}
 		}
 		latest = date(after)
-		days = append(days, day{latest, after})
+		days = append(days, localDay{latest, after})
 	}
 	const step = 6 * time.Hour
 	for t := from; t.Before(until); t = t.Add(step) {
@@ -164,8 +164,8 @@ func slowDays(zone *time.Location, from, until time.Time) (days []day) {
 }
 
 // firstDays returns the days on which a period begins.
-func firstDays(every quota.Period, days []day) (first []day) {
-	number := func(d day) int {
+func firstDays(every quota.Period, days []localDay) (first []localDay) {
+	number := func(d localDay) int {
 		switch every {
 		case quota.Month:
 			return d.date.Year()*12 + int(d.date.Month())
