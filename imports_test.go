@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"inflight":            {"stat", "stat/view", "window", "limiter", "internal"},
 	"limiter/guava":       {"limiter", "internal"},
 	"limiter/limitertest": {"limiter"},
+	"limiter/quota":       {"stat", "limiter", "internal"},
 	"breaker":             {"stat", "stat/view", "window", "internal"},
 	"breaker/breakerlog":  {"breaker", "internal"},
 	"throttle":            {"stat", "stat/view", "window", "internal"},
@@ -44,7 +45,7 @@ var mayImport = map[string][]string{
 	"exporters/dashboard": {"stat", "stat/read", "stat/view", "alert", "limiter", "internal"},
 	"weir":                {"stat", "stat/view", "window", "breaker", "inflight", "limiter", "throttle", "internal"},
 	"weirredis":           {"weir", "breaker", "inflight"},
-	"weirhttp":            {"weir", "stat", "stat/view", "breaker", "inflight", "limiter", "throttle", "internal"},
+	"weirhttp":            {"weir", "stat", "stat/view", "breaker", "inflight", "limiter", "limiter/quota", "throttle", "internal"},
 }
 
 // moduleImports lists the imports of each package of the other modules that users import. All

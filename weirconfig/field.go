@@ -20,6 +20,8 @@ var omitted = map[string]string{
 	"notify.Config.Name":  "is not a field, because the key of the sink is its name",
 	"alert.Config.Logger": "is not a field, because a program sets it",
 	"alert.Config.Notify": "is not a field, because a monitor tells all sinks",
+
+	"weirhttp.Policy.Quota": "is not data: a program sets it, see Config",
 }
 
 // fieldsOf returns the exported fields of a struct and of the structs that it embeds, in their

@@ -43,7 +43,7 @@ func TestOnlyTheseFieldsCannotBeInAFile(t *testing.T) {
 		"breaker.Config.Classify", "breaker.Config.DescribeFailure", "breaker.Config.OnChange",
 		"breaker.Config.SharedCounts", "breaker.Config.Trace", "breaker.Config.Trip",
 		"weirconfig.limit.Answer", "weirconfig.limit.Cost", "weirconfig.limit.OnRefusal",
-		"weirconfig.policy.Remote", "weirconfig.policy.When",
+		"weirconfig.policy.Quota", "weirconfig.policy.Remote", "weirconfig.policy.When",
 		"weirconfig.rule.Describe",
 		"weirconfig.sink.Name", "weirconfig.sink.Transport",
 	}, missing)

@@ -60,7 +60,7 @@ func TestFaultsOfLimits(t *testing.T) {
 		`w.yaml:3: limits.a.proxies: header is "a b", must be the name of a header`,
 		`w.yaml:5: limits.a.policies[0]: by is "cookie", must be ip, route, nothing, or header:NAME such as header:X-Api-Key`,
 		`w.yaml:6: limits.a.policies[1]: by is missing`,
-		`w.yaml:6: limits.a.policies[1]: has no limit, must have rate, or limit and window, or remote`,
+		`w.yaml:6: limits.a.policies[1]: has no limit, must have rate, or limit and window, or quota, or remote`,
 		`w.yaml:7: limits.a.policies[2]: rate is unlimited, must be finite`,
 		`w.yaml:7: limits.a.policies[2]: name is that of limits.a.policies[1] in line 6 too: give it another name`,
 		`w.yaml:8: limits.a.policies[3]: window is 0s, must be between 1ms and 8784h0m0s`,

@@ -86,10 +86,14 @@ func (a *answer) isShown() bool {
 
 // policyItem returns the item of RateLimit-Policy. The window of a Remote is not known.
 func (a *answer) policyItem() string {
-	if a.table != nil {
+	if a.quota.item != "" {
 		return a.quota.item
 	}
-	return a.quota.policy.itemOf(int64(a.Limit))
+	item := a.quota.policy.itemOf(int64(a.Limit))
+	if a.in > 0 {
+		item += ";w=" + strconv.FormatInt(wholeSeconds(a.in), 10)
+	}
+	return item
 }
 
 // appendLimits appends the value of RateLimit.
@@ -132,9 +136,13 @@ func (a *answer) appendLimit(to []byte, refused bool) []byte {
 
 // effectiveWindow returns the number of seconds over which a client can spread the remaining
 // requests again and again. It is the time until one more request can be made, or the time that the
-// remaining requests take at the rate of the policy, whichever is longer.
+// remaining requests take at the rate of the policy, whichever is longer. Of a Quota, it is the time
+// until the end of the period.
 func (a *answer) effectiveWindow() int64 {
 	p := a.quota.policy
+	if p.Quota != nil {
+		return wholeSeconds(a.next)
+	}
 	pace := p.interval()
 	if p.isWindow() { // requests may count longer
 		pace += float64(p.windowLimit().spanWidth()) / float64(p.Limit)

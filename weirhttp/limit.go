@@ -29,7 +29,8 @@ import (
 // decided about the request and is not a shadow. An item has the policy's quota q and window w, the
 // number r of requests of cost 1 that the client can make now, and a time t in seconds. A client
 // that makes r requests per t, evenly spread, is not refused by the policy unless other clients
-// have the same key. If r is 0, the next request can be made after t. In a refusal only the
+// have the same key. Of a Quota, w is the length of the present period and t the time until its end.
+// If r is 0, the next request can be made after t. In a refusal only the
 // policies that refused have a time, and only if they can ever allow the request. An item of a
 // Remote has no window, and a time only if the Remote refused. A Remote has no item if its Result
 // has no Limit. If a Remote came to no decision, there are no such headers.
@@ -100,10 +101,11 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 // the limit got.
 //
 // If a quota has less than n, the rest is a debt. A Rate pays it before further requests are
-// allowed. Beyond a Limit it counts for one Window, as requests do. A key stays stored until its
-// debt is paid, so do not charge a large number to use up a quota. A quota that keys without room
-// share, and a Remote without the method Charge that [limiter.Remote] describes, have no debts: they
-// are charged for what is left. An n below 1 does nothing.
+// allowed. Beyond a Limit it counts for one Window, as requests do, and beyond a Quota in the
+// present period. A key stays stored until its debt is paid, so do not charge a large number to use
+// up a quota. A quota that keys without room share, and a Remote without the method Charge that
+// [limiter.Remote] describes, have no debts: they are charged for what is left. An n below 1 does
+// nothing.
 func (l *Limit) Charge(r *http.Request, n int) {
 	rules := l.rules.Load()
 	inner, addr := rules.config.Proxies.withClientAddr(r)
@@ -134,7 +136,7 @@ func (s *rules) refuse(w http.ResponseWriter, r *http.Request, d *decision, err 
 
 // Observe yields the metrics of each policy, as [limiter.Group] does. Requests that are counted by
 // network (see Policy.ShareNew) have the policy's name with " by network" appended. A policy with a
-// Remote has no metrics here.
+// Quota or a Remote has no metrics here.
 func (l *Limit) Observe(yield func(*stat.Series, float64) bool) {
 	for _, q := range l.rules.Load().quotas {
 		if !q.observe(yield) {
@@ -181,7 +183,7 @@ func (c LimitConfig) Validate() error {
 // rules are a LimitConfig in use. They do not change.
 type rules struct {
 	config LimitConfig
-	quotas []*quota
+	quotas []*policyInUse
 }
 
 // newRules returns the rules of a config. Policies that are the same as in old keep their quotas.
@@ -199,8 +201,8 @@ func newRules(c LimitConfig, old *rules) (*rules, error) {
 }
 
 // find returns the quota whose keys a policy can keep, or nil.
-func (s *rules) find(p Policy) *quota {
-	if s == nil || p.Remote != nil {
+func (s *rules) find(p Policy) *policyInUse {
+	if s == nil || p.Remote != nil || p.Quota != nil {
 		return nil
 	}
 	for _, q := range s.quotas {
@@ -230,8 +232,8 @@ func (s *rules) answers(to []answer, r *http.Request, addr netip.Addr) []answer 
 
 // Busiest returns, for each policy, up to n of the keys that it has refused most often, with the
 // most refused key first. Clients that are counted by network (see Policy.ShareNew) follow, under
-// the name of the policy with " by network" appended. The keys of a policy with a Remote are those
-// that the Remote has refused. Counting costs nothing for allowed requests. See [limiter.BusyKey]
+// the name of the policy with " by network" appended. The keys of a policy with a Quota are those of
+// its Busiest, and those of a policy with a Remote are those that the Remote has refused. Counting costs nothing for allowed requests. See [limiter.BusyKey]
 // for the bounds of the counts, and Policy.ShowKeys for what is shown of a key.
 func (l *Limit) Busiest(n int) (keys []limiter.BusyKey) {
 	for _, q := range l.rules.Load().quotas {
@@ -241,7 +243,7 @@ func (l *Limit) Busiest(n int) (keys []limiter.BusyKey) {
 }
 
 // busiest returns the keys of Busiest of one policy.
-func (q *quota) busiest(n int) (keys []limiter.BusyKey) {
+func (q *policyInUse) busiest(n int) (keys []limiter.BusyKey) {
 	for _, k := range q.refusals.Busiest(q.policy.Name, n) {
 		keys = append(keys, limiter.BusyKey(k))
 	}

@@ -20,7 +20,7 @@ type decision struct {
 type answer struct {
 	reply
 
-	quota   *quota
+	quota   *policyInUse
 	table   keyTable // that counts the request: quota.keys or quota.networks; nil for a Remote
 	key     quotaKey // of the request in the table
 	addr    netip.Addr

@@ -17,11 +17,11 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// quota is a Policy in use. Its keys survive a Reconfigure.
-type quota struct {
+// policyInUse is a Policy in use. Its keys survive a Reconfigure.
+type policyInUse struct {
 	policy Policy
-	byIP   bool     // Policy.By is ByIP, and there is no Remote
-	item   string   // of RateLimit-Policy; empty for a Remote
+	byIP   bool     // Policy.By is ByIP, and there is neither a Quota nor a Remote
+	item   string   // of RateLimit-Policy; empty for a Quota and for a Remote
 	keys   keyTable // nil for a Remote
 	// for clients whose keys have no room in keys; nil if they are refused or pass
 	networks keyTable
@@ -31,10 +31,15 @@ type quota struct {
 }
 
 // newQuota returns a quota with the keys of an old one, or with no keys if old is nil.
-func newQuota(p Policy, old *quota) (q *quota, err error) {
-	q = &quota{policy: p}
+func newQuota(p Policy, old *policyInUse) (q *policyInUse, err error) {
+	q = &policyInUse{policy: p}
 	if p.Remote != nil {
 		q.refusals = busy.New[quotaKey](p.ShowKeys)
+		return q, nil
+	}
+	if p.Quota != nil {
+		q.policy.Shadow = p.Quota.Inside(friend.Key{}).IsShadow()
+		q.keys = calendarTable{p.Quota}
 		return q, nil
 	}
 	q.byIP, q.item = isByIP(p.By), policyItem(p)
@@ -54,7 +59,7 @@ func newQuota(p Policy, old *quota) (q *quota, err error) {
 	return q, err
 }
 
-func (q *quota) applies(r *http.Request) bool { return q.policy.When == nil || q.policy.When(r) }
+func (q *policyInUse) applies(r *http.Request) bool { return q.policy.When == nil || q.policy.When(r) }
 
 // isByIP reports whether a key function is ByIP. A func can only be compared by its code, which
 // identifies ByIP because it is not a closure.
@@ -65,12 +70,15 @@ func isByIP(by func(*http.Request) string) bool {
 // key returns the key of a request from the address. For ByIP, the address itself is the key,
 // without a conversion to text. If a function of the user returns the same texts as ByIP, its keys
 // are addresses too.
-func (q *quota) key(r *http.Request, addr netip.Addr) quotaKey {
+func (q *policyInUse) key(r *http.Request, addr netip.Addr) quotaKey {
 	byAddr := quotaKey{addr: network(addr)}
 	if q.byIP {
 		return byAddr
 	}
 	key := q.policy.By(r)
+	if q.policy.Quota != nil && key != "" {
+		return quotaKey{text: key} // as other users of the Quota name it; it bounds the key itself
+	}
 	if key == "" || q.keys != nil && isText(key, byAddr.addr) {
 		return byAddr
 	}
@@ -86,7 +94,7 @@ func isText(s string, addr netip.Addr) bool {
 // charge takes n from the quota of a request, also beyond it. A quota that several keys share, and
 // a Remote without a method Charge, have no debts: they are charged for n, or for what is left if
 // that is less.
-func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
+func (q *policyInUse) charge(r *http.Request, addr netip.Addr, n int) {
 	key := q.key(r, addr)
 	switch {
 	case n < 1:
@@ -111,7 +119,7 @@ func chargeRemote(r *http.Request, limit limiter.Remote, n int) {
 }
 
 // remote returns the remote limit of a key.
-func (q *quota) remote(key quotaKey) limiter.Remote {
+func (q *policyInUse) remote(key quotaKey) limiter.Remote {
 	if key.text == "" {
 		return q.policy.Remote(anonymous(key.addr.String()))
 	}
@@ -119,7 +127,7 @@ func (q *quota) remote(key quotaKey) limiter.Remote {
 }
 
 // observe yields the statistics of the quota. It reports whether yield wants more.
-func (q *quota) observe(yield func(*stat.Series, float64) bool) bool {
+func (q *policyInUse) observe(yield func(*stat.Series, float64) bool) bool {
 	for _, table := range []keyTable{q.keys, q.networks} {
 		if table == nil {
 			continue
@@ -178,7 +186,7 @@ func (e *noRoomError) Error() string {
 }
 
 // warnNoRoom logs that new keys have no quota of their own, at most once per minute.
-func (q *quota) warnNoRoom(ctx context.Context, maxKeys int) {
+func (q *policyInUse) warnNoRoom(ctx context.Context, maxKeys int) {
 	last := q.warned.Load()
 	if last != nil && time.Since(*last).Abs() < time.Minute {
 		return
@@ -187,7 +195,7 @@ func (q *quota) warnNoRoom(ctx context.Context, maxKeys int) {
 		return
 	}
 	args := []any{"policy", q.policy.Name, "MaxKeys", maxKeys}
-	if q.keys != nil { // a Remote decides itself
+	if q.keys != nil && q.policy.Quota == nil { // they decide themselves
 		args = append(args, "ShareNew", q.policy.ShareNew)
 	}
 	slog.WarnContext(ctx, "weirhttp: a policy has no room for quotas of new keys: raise MaxKeys", args...)

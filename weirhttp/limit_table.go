@@ -66,12 +66,13 @@ type reply struct {
 
 	next  time.Duration // until one more request can be made, if that is known
 	room  bool          // the table has the key, or has room for it
+	in    time.Duration // of a Quota, the length of the present period; next is until its end
 	taken taken         // when the request was counted
 }
 
 // taken says when and where a table has counted a request.
 type taken struct {
-	at     time.Time // of a bucketTable
+	at     time.Time // of a bucketTable and a calendarTable
 	offset int64     // of a windowTable, since the epoch of its logs
 	shared bool      // in the quota of all keys without room
 }

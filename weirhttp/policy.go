@@ -1,13 +1,16 @@
 package weirhttp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/quota"
 )
 
 // The bounds of a Policy.
@@ -20,7 +23,7 @@ const (
 	defaultKeys = 100_000 // that of a limiter.Group
 )
 
-// Policy is a quota that each key has. It has one of three forms:
+// Policy is a quota that each key has. It has one of four forms:
 //
 //   - Rate and Burst are a token bucket. After an idle time a client can make Burst requests at
 //     once, and then as many as Rate allows. So in some windows a client makes Burst more requests
@@ -28,6 +31,8 @@ const (
 //   - Limit and Window allow at most Limit requests in any Window, wherever it begins. If Limit is
 //     above 16, requests can count for up to 1/16 of Window longer. Each key takes 300 to 700
 //     bytes.
+//   - Quota allows so many requests per day, week or month of a time zone, and can be kept in a
+//     file.
 //   - Remote is a limit outside this process, such as one of package fleet.
 type Policy struct {
 	// Name is the name in headers, problems and metrics: 1 to 64 printable ASCII characters without
@@ -49,6 +54,12 @@ type Policy struct {
 	Limit int
 	// Window is the time span of Limit, from 1ms to 366 days.
 	Window time.Duration
+
+	// Quota is a quota per day, week or month. Several policies and other code can share it: the key
+	// of a request in it is the one that By returns. Its Config has its Shadow, ShowKeys and
+	// MaxKeys. While it has no room, new keys are refused. Its metrics are its own, and need a Name
+	// in its Config.
+	Quota *quota.Group
 
 	// Remote returns the limit of a key. The limit is called last, if all other policies allow the
 	// request. If another Remote then refuses the request, the tokens of this limit are given back
@@ -96,8 +107,10 @@ func (p Policy) faults() (faults []error) {
 		fault("Unit has %d bytes, must be at most %d printable ASCII characters without \" and \\", len(p.Unit), maxName)
 	}
 	switch bucket, window, remote := p.isBucket(), p.isWindow(), p.Remote != nil; {
-	case !bucket && !window && !remote:
-		fault("has no limit, must have Rate, or Limit and Window, or Remote")
+	case p.Quota != nil && (bucket || window || remote):
+		fault("has a Quota and another limit, must have only one of them")
+	case !bucket && !window && !remote && p.Quota == nil:
+		fault("has no limit, must have Rate, or Limit and Window, or Quota, or Remote")
 	case bucket && window:
 		fault("has a Rate or Burst and a Limit or Window, must have only one of the two forms")
 	case remote && (bucket || window):
@@ -115,6 +128,9 @@ func (p Policy) faults() (faults []error) {
 	}
 	if p.Remote != nil && (p.Shadow || p.MaxKeys > 0 || p.ShareNew) {
 		fault("has a Remote, must have none of Shadow, MaxKeys and ShareNew")
+	}
+	if p.Quota != nil && (p.Shadow || p.ShowKeys || p.MaxKeys > 0 || p.ShareNew) {
+		fault("has a Quota, must have none of Shadow, ShowKeys, MaxKeys and ShareNew: see quota.Config")
 	}
 	return faults
 }
@@ -148,7 +164,7 @@ func (p Policy) isBucket() bool { return p.Rate != limiter.Rate{} || p.Burst != 
 
 func (p Policy) isWindow() bool { return p.Limit != 0 || p.Window != 0 }
 
-// requestsIn returns the quota of a policy without a Remote: a number of requests and a time.
+// requestsIn returns the quota of a policy without a Quota or Remote: a number of requests and a time.
 func (p Policy) requestsIn() (requests int64, in time.Duration) {
 	if p.isWindow() {
 		return int64(p.Limit), p.Window
@@ -156,23 +172,23 @@ func (p Policy) requestsIn() (requests int64, in time.Duration) {
 	return p.Rate.Ratio()
 }
 
-// interval returns the nanoseconds per request of a policy without a Remote.
+// interval returns the nanoseconds per request of a policy without a Quota or Remote.
 func (p Policy) interval() float64 {
 	n, in := p.requestsIn()
 	return float64(in) / float64(n)
 }
 
-// maxKeys returns MaxKeys or its default.
+// maxKeys returns MaxKeys or its default, or that of the Quota.
 func (p Policy) maxKeys() int {
-	if p.MaxKeys == 0 {
-		return defaultKeys
+	if p.Quota != nil {
+		return p.Quota.Inside(friend.Key{}).MaxKeys()
 	}
-	return p.MaxKeys
+	return cmp.Or(p.MaxKeys, defaultKeys)
 }
 
 // keepsKeysIn reports whether the quotas of the keys stay as they are if q replaces p.
 func (p Policy) keepsKeysIn(q Policy) bool {
-	return p.Name == q.Name && p.Unit == q.Unit && p.Window == q.Window && p.isBucket() == q.isBucket() &&
+	return p.Name == q.Name && p.Unit == q.Unit && p.Window == q.Window && p.Quota == q.Quota && p.isBucket() == q.isBucket() &&
 		p.maxKeys() == q.maxKeys() && p.ShareNew == q.ShareNew
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/quota"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -24,6 +25,7 @@ func TestPolicyFaults(t *testing.T) {
 	bucket := weirhttp.Policy{Name: "p", Rate: limiter.PerSecond(1), By: weirhttp.ByIP}
 	window := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Second, By: weirhttp.ByIP}
 	remote := weirhttp.Policy{Name: "p", Remote: func(string) limiter.Remote { return unlimitedRemote{} }, By: weirhttp.ByIP}
+	calendar := weirhttp.Policy{Name: "p", Quota: quota.New(quota.Config{Limit: 1, Every: quota.Day}), By: weirhttp.ByIP}
 	for _, c := range []struct {
 		of     weirhttp.Policy
 		change func(*weirhttp.Policy)
@@ -47,10 +49,15 @@ func TestPolicyFaults(t *testing.T) {
 		{window, func(p *weirhttp.Policy) { p.Window = 367 * 24 * time.Hour }, `Window is 8808h0m0s`},
 		{window, func(p *weirhttp.Policy) { p.Rate = limiter.PerSecond(1) }, `weirhttp: policy "p": has a Rate or Burst and a Limit or Window, must have only one of the two forms`},
 		{window, func(p *weirhttp.Policy) { p.Burst = 1 }, `must have only one of the two forms`},
-		{window, func(p *weirhttp.Policy) { p.Limit, p.Window = 0, 0 }, `weirhttp: policy "p": has no limit, must have Rate, or Limit and Window, or Remote`},
+		{window, func(p *weirhttp.Policy) { p.Limit, p.Window = 0, 0 }, `weirhttp: policy "p": has no limit, must have Rate, or Limit and Window, or Quota, or Remote`},
 		{window, func(p *weirhttp.Policy) { p.By = nil }, `weirhttp: policy "p": By is nil, must be ByIP, ByHeader or another key function, or ByNothing for one quota of all requests`},
 		{window, func(p *weirhttp.Policy) { p.MaxKeys = -1 }, `weirhttp: policy "p": MaxKeys is -1, must be at least 1 (or 0 for the default)`},
 		{remote, func(p *weirhttp.Policy) { p.Limit, p.Window = 1, time.Second }, `weirhttp: policy "p": has a Remote and another limit, must have only one of them`},
+		{calendar, func(p *weirhttp.Policy) { p.Burst = 1 }, `weirhttp: policy "p": has a Quota and another limit, must have only one of them`},
+		{calendar, func(p *weirhttp.Policy) { p.Window = time.Second }, `must have only one of them`},
+		{calendar, func(p *weirhttp.Policy) { p.Remote = remote.Remote }, `must have only one of them`},
+		{calendar, func(p *weirhttp.Policy) { p.ShareNew = true }, `weirhttp: policy "p": has a Quota, must have none of Shadow, ShowKeys, MaxKeys and ShareNew: see quota.Config`},
+		{calendar, func(p *weirhttp.Policy) { p.Shadow, p.ShowKeys, p.MaxKeys = true, true, 1 }, `must have none of Shadow`},
 		{remote, func(p *weirhttp.Policy) { p.MaxKeys = 9 }, `weirhttp: policy "p": has a Remote, must have none of Shadow, MaxKeys and ShareNew`},
 		{remote, func(p *weirhttp.Policy) { p.Shadow = true }, `must have none of Shadow`},
 		{remote, func(p *weirhttp.Policy) { p.ShareNew = true }, `and ShareNew`},
@@ -62,7 +69,7 @@ func TestPolicyFaults(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n", "one fault is one line")
 		require.PanicsWithError(t, err.Error(), func() { weirhttp.NewLimit(config) })
 	}
-	for _, good := range []weirhttp.Policy{bucket, window, remote} {
+	for _, good := range []weirhttp.Policy{bucket, window, calendar, remote} {
 		require.NoError(t, weirhttp.LimitConfig{Policies: []weirhttp.Policy{good}}.Validate())
 	}
 	require.NoError(t, weirhttp.LimitConfig{}.Validate())

@@ -22,12 +22,16 @@ func (l *Limit) Views(yield func(view.View) bool) {
 			if !yield(v) {
 				return
 			}
+		case q.policy.Quota != nil:
+			if !yield(keysView{v}) {
+				return
+			}
 		case q.policy.isWindow():
-			if !yield(keyedView{v}) {
+			if !yield(keyedView{keysView{v}}) {
 				return
 			}
 		default:
-			if !yield(bucketsView{keyedView{v}}) {
+			if !yield(bucketsView{keyedView{keysView{v}}}) {
 				return
 			}
 		}
@@ -37,26 +41,26 @@ func (l *Limit) Views(yield func(view.View) bool) {
 // policyView is what package admin and the live page see of a policy.
 type policyView struct {
 	l *Limit
-	q *quota
+	q *policyInUse
 }
 
 func (policyView) Kind() string                      { return "policy" }
 func (v policyView) Name() string                    { return v.q.policy.Name }
 func (v policyView) Busiest(n int) []limiter.BusyKey { return v.q.busiest(n) }
 
-// keyedView is policyView for a policy that counts by itself.
-type keyedView struct{ policyView }
+// keysView is policyView for a policy whose keys are in this process.
+type keysView struct{ policyView }
 
-func (v keyedView) Reset(context.Context, string) error {
+func (v keysView) Reset(context.Context, string) error {
 	v.q.forgetAll()
 	return nil
 }
 
-func (v keyedView) Key(text string) (view.View, bool) { return keyView{v.q, text}, true }
+func (v keysView) Key(text string) (view.View, bool) { return keyView{v.q, text}, true }
 
 // keyView is what package admin sees of a key.
 type keyView struct {
-	q   *quota
+	q   *policyInUse
 	key string
 }
 
@@ -67,6 +71,9 @@ func (v keyView) Reset(context.Context, string) error {
 	v.q.forget(v.key)
 	return nil
 }
+
+// keyedView is keysView for a policy whose limits can be changed.
+type keyedView struct{ keysView }
 
 // bucketsView is keyedView for a policy with a Rate.
 type bucketsView struct{ keyedView }
@@ -186,7 +193,7 @@ func (l *Limit) changePolicy(name string, version uint64, s []view.Setting) erro
 }
 
 // hold refuses all requests that the quota counts, for d. It affects only tables of token buckets.
-func (q *quota) hold(d time.Duration) {
+func (q *policyInUse) hold(d time.Duration) {
 	for _, table := range []keyTable{q.keys, q.networks} {
 		if b, ok := table.(*bucketTable); ok {
 			b.Inside(friend.Key{}).HoldAll(d)
@@ -194,7 +201,7 @@ func (q *quota) hold(d time.Duration) {
 	}
 }
 
-func (q *quota) forgetAll() {
+func (q *policyInUse) forgetAll() {
 	q.keys.forgetAll()
 	if q.networks != nil {
 		q.networks.forgetAll()
@@ -202,8 +209,12 @@ func (q *quota) forgetAll() {
 }
 
 // forget makes the quota of a key full. The key may be an address.
-func (q *quota) forget(key string) {
-	q.keys.Forget(quotaKey{text: boundedKey(key)})
+func (q *policyInUse) forget(key string) {
+	text := key
+	if q.policy.Quota == nil {
+		text = boundedKey(key)
+	}
+	q.keys.Forget(quotaKey{text: text})
 	if addr, err := netip.ParseAddr(key); err == nil {
 		q.keys.Forget(quotaKey{addr: network(addr.Unmap().WithZone(""))})
 	}

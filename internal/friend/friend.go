@@ -59,8 +59,8 @@ type Cloner[K any] interface{ Clone(k Key) K }
 type Limiter[R any] interface {
 	// IsItself reports whether l is the limiter. It is not if l is a type of a user that embeds it.
 	IsItself(l any) bool
-	// PeekAt returns what TakeAt would return after ahead other tokens were taken. It takes
-	// nothing.
+	// PeekAt returns whether TakeAt would take the tokens after ahead other tokens were taken, and
+	// what is left now. It takes nothing.
 	PeekAt(t time.Time, ahead int64, n int) R
 	// TakeAt takes n tokens or none. It does not count the request, and ignores shadow mode.
 	TakeAt(t time.Time, n int) R

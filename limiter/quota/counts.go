@@ -96,8 +96,8 @@ func (c *counts) take(id keyID, t time.Time, n int) (r limiter.Result, u *usage)
 	return r, u
 }
 
-// peek returns the answer of take if ahead more tokens were taken before, except that it does not
-// subtract n. It takes nothing.
+// peek returns whether take would take n tokens after ahead others were taken, and what is left
+// now. It takes nothing.
 func (c *counts) peek(id keyID, t time.Time, ahead int64, n int) limiter.Result {
 	used, untilEnd := ahead, c.untilEnd(t)
 	u := c.keys[id]

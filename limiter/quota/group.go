@@ -193,41 +193,46 @@ func (g *Group) restartIfNew(now time.Time) {
 	g.latest = at
 }
 
-// take takes n tokens of a key at t, or now if t is zero. It counts nothing in the statistics, and does not know shadow mode.
-func (g *Group) take(key string, t time.Time, n int) (r limiter.Result, period span) {
+// take takes n tokens of a key at t, or now if t is zero. It counts nothing in the statistics, and
+// does not know shadow mode.
+func (g *Group) take(key string, t time.Time, n int) (limiter.Result, span) {
 	id := idOf(key)
 	g.mu.Lock()
 	t = g.advanceTo(t)
 	r, u := g.counts.take(id, t, n)
-	period = g.counts.period
-	w := g.counts.writingOf(id, u)
-	warn := r.NoRoom && !g.warned.Equal(period.start)
-	if warn {
-		g.warned = period.start
-	}
+	period, w := g.counts.period, g.counts.writingOf(id, u)
 	g.mu.Unlock()
 	if r.NoRoom {
 		g.noRoom.Add(1)
-	}
-	if warn { // without the lock, because the handler is the user's
-		slog.Warn("quota: no room for new keys until the next period: raise MaxKeys",
-			"quota", g.name, "MaxKeys", g.counts.maxKeys, "until", period.end)
 	}
 	g.write(w)
 	return r, period
 }
 
-// peek returns what take would return after ahead other tokens were taken, and takes nothing.
+// takeAndWarn is take, and logs that there is no room for the key, once per period.
+func (g *Group) takeAndWarn(key string, t time.Time, n int) limiter.Result {
+	r, period := g.take(key, t, n)
+	if !r.NoRoom {
+		return r
+	}
+	g.mu.Lock()
+	warned := g.warned.Equal(period.start)
+	g.warned = period.start
+	g.mu.Unlock()
+	if !warned { // without the lock, because the handler is the user's
+		slog.Warn("quota: no room for new keys until the next period: raise MaxKeys",
+			"quota", g.name, "MaxKeys", g.counts.maxKeys, "until", period.end)
+	}
+	return r
+}
+
+// peek returns whether take would take the tokens after ahead other tokens were taken, and what is
+// left now. It takes nothing.
 func (g *Group) peek(key string, t time.Time, ahead int64, n int) (limiter.Result, span) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t = g.advanceTo(t)
-	r := g.counts.peek(idOf(key), t, ahead, n)
-	if r.OK && n > 0 {
-		r.Remaining -= n
-		r.ResetAfter = g.counts.untilEnd(t)
-	}
-	return r, g.counts.period
+	return g.counts.peek(idOf(key), t, ahead, n), g.counts.period
 }
 
 // record counts a request that was answered with r, and returns the answer for the caller, which in
@@ -266,8 +271,7 @@ func (k Keyed) Take(n int) limiter.Result { return k.TakeAt(time.Time{}, n) }
 // TakeAt is Take at the time t. A time before the present period takes the tokens of the present
 // period.
 func (k Keyed) TakeAt(t time.Time, n int) limiter.Result {
-	r, _ := k.group.take(k.key, t, n)
-	return k.group.record(k.key, r, n)
+	return k.group.record(k.key, k.group.takeAndWarn(k.key, t, n), n)
 }
 
 // Refund gives back n tokens that were taken at the time taken. It gives back nothing if the period
