@@ -27,6 +27,7 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/quota"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/weirhttp"
@@ -430,6 +431,8 @@ func sources(t *testing.T) map[string][]stat.Source {
 	last := window.NewCalls(window.CallsConfig{Name: "w", Last: 10})
 	last.Record(window.Success, time.Second)
 	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Name: "n"})
+	daily := quota.New(quota.Config{Name: "n", Limit: 1, Every: quota.Day})
+	daily.Get("").Take(1)
 	byIP := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Hour, By: weirhttp.ByIP}
 	group, keyed := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: timed}), hosts(weir.GroupConfig{Gate: rate})
 	_, _ = group.Get("a"), keyed.Get("a")
@@ -453,6 +456,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"limiter.Requests":    {limiter.NewRequests("n", false)},
 		"window.Calls":        {latent, last},
 		"alert.Monitor":       {monitor},
+		"quota.Group":         {daily},
 		"weirhttp.Limit":      {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
 	}
 }

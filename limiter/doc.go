@@ -45,7 +45,7 @@
 //	several limits at once                  NewJoint          the smallest of them      that of each        that of each
 //	calls one at a time, and a queue        NewLeakyBucket    R + 1                     200 B per waiter    mutex
 //	the pace of Guava, paid afterwards      package guava     R + those of a second     200 B per waiter    mutex
-//	so many per day, week or month          package quota     L in each of them         120 B per key       mutex
+//	so many per day, week or month          package quota     L in each of them         100 B per key       mutex
 //	a limit per user, address or action     NewGroup          as a token bucket         45 B per key, + key a mutex
 //
 // To see what a limit does, or would do in shadow mode, give it a Name. For a limiter of another

@@ -29,11 +29,11 @@ import (
 // decided about the request and is not a shadow. An item has the policy's quota q and window w, the
 // number r of requests of cost 1 that the client can make now, and a time t in seconds. A client
 // that makes r requests per t, evenly spread, is not refused by the policy unless other clients
-// have the same key. Of a Quota, w is the length of the present period and t the time until its end.
-// If r is 0, the next request can be made after t. In a refusal only the
-// policies that refused have a time, and only if they can ever allow the request. An item of a
-// Remote has no window, and a time only if the Remote refused. A Remote has no item if its Result
-// has no Limit. If a Remote came to no decision, there are no such headers.
+// have the same key. Of a Quota, w is the length of the present period and t the time until its
+// end. If r is 0, the next request can be made after t. In a refusal only the policies that refused
+// have a time, and only if they can ever allow the request. An item of a Remote has no window, and
+// a time only if the Remote refused. A Remote has no item if its Result has no Limit. If a Remote
+// came to no decision, there are no such headers.
 //
 // A Limit has bounded memory: at most MaxKeys keys per policy, and a quarter as many networks (see
 // Policy.ShareNew). It is a [stat.Source] with metrics per policy, not per key. All methods are
@@ -232,9 +232,10 @@ func (s *rules) answers(to []answer, r *http.Request, addr netip.Addr) []answer 
 
 // Busiest returns, for each policy, up to n of the keys that it has refused most often, with the
 // most refused key first. Clients that are counted by network (see Policy.ShareNew) follow, under
-// the name of the policy with " by network" appended. The keys of a policy with a Quota are those of
-// its Busiest, and those of a policy with a Remote are those that the Remote has refused. Counting costs nothing for allowed requests. See [limiter.BusyKey]
-// for the bounds of the counts, and Policy.ShowKeys for what is shown of a key.
+// the name of the policy with " by network" appended. The keys of a policy with a Quota are those
+// of its Busiest, and those of a policy with a Remote are those that the Remote has refused.
+// Counting costs nothing for allowed requests. See [limiter.BusyKey] for the bounds of the counts,
+// and Policy.ShowKeys for what is shown of a key.
 func (l *Limit) Busiest(n int) (keys []limiter.BusyKey) {
 	for _, q := range l.rules.Load().quotas {
 		keys = append(keys, q.busiest(n)...)

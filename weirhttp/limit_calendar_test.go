@@ -87,7 +87,8 @@ func TestAPolicyWithAQuota(t *testing.T) {
 		require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{quotaPolicy("other", q)}}))
 		require.Equal(t, 429, request{key: "a"}.send(h).Code, "the Quota is the same")
 		for v := range l.Views {
-			require.NotImplements(t, (*view.Tunable)(nil), v)
+			_, tunable := v.(view.Tunable)
+			require.False(t, tunable)
 			k, _ := v.(view.Keyed).Key("a")
 			require.NoError(t, k.(view.Resetter).Reset(t.Context(), "a gift"))
 		}

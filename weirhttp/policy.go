@@ -55,8 +55,8 @@ type Policy struct {
 	// Window is the time span of Limit, from 1ms to 366 days.
 	Window time.Duration
 
-	// Quota is a quota per day, week or month. Several policies and other code can share it: the key
-	// of a request in it is the one that By returns. Its Config has its Shadow, ShowKeys and
+	// Quota is a quota per day, week or month. Several policies and other code can share it: the
+	// key of a request in it is the one that By returns. Its Config has its Shadow, ShowKeys and
 	// MaxKeys. While it has no room, new keys are refused. Its metrics are its own, and need a Name
 	// in its Config.
 	Quota *quota.Group
@@ -164,7 +164,8 @@ func (p Policy) isBucket() bool { return p.Rate != limiter.Rate{} || p.Burst != 
 
 func (p Policy) isWindow() bool { return p.Limit != 0 || p.Window != 0 }
 
-// requestsIn returns the quota of a policy without a Quota or Remote: a number of requests and a time.
+// requestsIn returns the quota of a policy that has neither a Quota nor a Remote: a number of
+// requests and a time.
 func (p Policy) requestsIn() (requests int64, in time.Duration) {
 	if p.isWindow() {
 		return int64(p.Limit), p.Window

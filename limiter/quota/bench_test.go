@@ -17,7 +17,7 @@ func BenchmarkTake(b *testing.B) {
 		g := quota.New(quota.Config{Limit: math.MaxInt32, Every: quota.Month})
 		if withFile {
 			require.NoError(b, g.Open(filepath.Join(b.TempDir(), "quota")))
-			defer g.Close()
+			b.Cleanup(func() { _ = g.Close() })
 		}
 		b.Run(fmt.Sprintf("file=%t", withFile), func(b *testing.B) {
 			b.ReportAllocs()
@@ -43,7 +43,7 @@ func BenchmarkTakeWithAWrite(b *testing.B) {
 	defer g.Close()
 	b.Run("one caller", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			g.Get(fmt.Sprint(i/199)).Take(1)
+			g.Get(fmt.Sprint(i / 199)).Take(1)
 		}
 	})
 	b.Run("32 callers", func(b *testing.B) {

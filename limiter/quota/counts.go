@@ -23,7 +23,7 @@ type counts struct {
 	period span // zero before the first time is known
 	keys   map[keyID]*usage
 	dirty  map[keyID]*usage // the keys whose records must be written; nil without a file
-	gone   []keyID          // the keys whose records must be deleted before that
+	gone   []keyID          // keys whose records can be deleted, unless they are in use again
 }
 
 // usage is what one key has used.

@@ -17,7 +17,8 @@
 //	defer daily.Close()
 //
 // The limiter of a key works with limiter.Reserve and limiter.NewJoint, in a gate, and in a
-// weirhttp.Policy. To let callers wait for the next period, use limiter.NewJoint("", daily.Get(key)).
+// weirhttp.Policy. To let callers wait for the next period, call Wait of
+// limiter.NewJoint("", daily.Get(key)).
 //
 // # Config
 //

@@ -74,7 +74,7 @@ func ExampleGroup_Open() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	for range 2 {
 		monthly := quota.New(quota.Config{Limit: 10, Every: quota.Month})
 		if err := monthly.Open(filepath.Join(dir, "quota")); err != nil {

@@ -15,10 +15,13 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// The format of the file, and how many keys fit into it: a record has at most 82 bytes.
 const (
-	fileFormat  = "weir-quota 1"
-	maxFileKeys = 200_000
+	fileFormat = "weir-quota 1"
+	// maxFileKeys is how many keys fit into a journal: a record has 80 to 98 bytes.
+	maxFileKeys = 150_000
+	// mostDeleted bounds how many records of the period before a write deletes, so that the first
+	// request of a period does not wait for all of them.
+	mostDeleted = 1000
 )
 
 // retryPause is how long a file is left alone after a write has failed, so that not every request
@@ -30,6 +33,7 @@ const retryPause = time.Second
 // that wait for one.
 type file struct {
 	unsaved atomic.Int64 // requests that were allowed although the file does not have them
+	series  atomic.Pointer[stat.Series]
 
 	mu      sync.Mutex       // held during a write
 	path    string           // "" before Open
@@ -132,10 +136,15 @@ func (g *Group) Err() error {
 	return g.file.err
 }
 
-// observe yields the number of requests that are not in the file, if there is a file.
-func (f *file) observe(name string, yield func(*stat.Series, float64) bool) bool {
+// observe yields the number of requests that are not in the file, if there are any.
+func (f *file) observe(name string, created time.Time, yield func(*stat.Series, float64) bool) bool {
 	n := f.unsaved.Load()
-	return n == 0 || yield(instrument.LimiterBackendErrors.Series(name, "file"), float64(n))
+	if n > 0 && f.series.Load() == nil {
+		s := instrument.LimiterBackendErrors.Series(name, "file")
+		s.Created = created
+		f.series.CompareAndSwap(nil, s)
+	}
+	return n == 0 || yield(f.series.Load(), float64(n))
 }
 
 // writing is a write that a request needs. The zero value is none.
@@ -225,7 +234,7 @@ func (g *Group) commit(exact bool) error {
 	return err
 }
 
-// collect returns the records that have changed.
+// collect returns the records that have changed, and those of keys that have used nothing.
 func (c *counts) collect(exact bool) (batch []saved, gone []keyID) {
 	start := c.period.start.Unix()
 	for id, u := range c.dirty {
@@ -238,7 +247,14 @@ func (c *counts) collect(exact bool) (batch []saved, gone []keyID) {
 		batch = append(batch, saved{id, u, start, target})
 	}
 	clear(c.dirty)
-	gone, c.gone = c.gone, nil
+	// At least as many as are added, so that the records do not exceed the size of a journal.
+	n := min(mostDeleted+len(batch), len(c.gone))
+	for _, id := range c.gone[:n] {
+		if c.keys[id] == nil { // otherwise it has another record by now
+			gone = append(gone, id)
+		}
+	}
+	c.gone = c.gone[n:]
 	return batch, gone
 }
 

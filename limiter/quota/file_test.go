@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -138,8 +139,8 @@ func TestAClockThatWasSetBackBeforeTheRestart(t *testing.T) {
 	}
 }
 
-// What was used while the clock was wrong counts on the day on which it was set right, and on no
-// later one.
+// Tokens that were taken while the clock was wrong count on the day on which it was set right, and
+// on no later one.
 func TestAClockThatIsSetBackMovesAllRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "quota")
@@ -203,8 +204,8 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 	require.ErrorContains(t, quota.New(c).Open(filepath.Join(path, "missing", "quota")), "quota: file")
 	require.ErrorContains(t, quota.New(c).Open(written(t, []byte("#!/bin/sh\n"))), `does not begin with "weir-quota 1"`)
-	c.MaxKeys = 200_001
-	require.EqualError(t, quota.New(c).Open(path), "quota: MaxKeys is 200001, must be at most 200000 with a file")
+	c.MaxKeys = 150_001
+	require.EqualError(t, quota.New(c).Open(path), "quota: MaxKeys is 150001, must be at most 150000 with a file")
 	require.True(t, g.Get("").Take(1).OK)
 }
 
@@ -263,6 +264,45 @@ func TestDamagedRecordsAreReported(t *testing.T) {
 		require.Equal(t, []int{99, 100}, []int{left(g, "a"), left(g, "b")})
 		require.Contains(t, log.String(), "records=1")
 	})
+}
+
+// The records of a period that is over leave the file in parts.
+func TestManyKeysOfTheDayBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "quota")
+		c := quota.Config{Limit: 10, Every: quota.Day}
+		g := quota.New(c)
+		for i := range 5000 {
+			g.Get(fmt.Sprint(i)).Take(1)
+		}
+		require.NoError(t, g.Open(path))
+		time.Sleep(day)
+		for i := range 10 {
+			require.True(t, g.Get(fmt.Sprint(4999-i)).Take(2).OK)
+			if i%3 == 0 {
+				next := opened(t, c, killed(t, path))
+				require.Equal(t, []int{10, 8}, []int{left(next, "0"), left(next, fmt.Sprint(4999-i))})
+			}
+		}
+		next := opened(t, c, killed(t, path))
+		for i := range 10 {
+			require.Equal(t, 8, left(next, fmt.Sprint(4999-i)))
+		}
+		require.NoError(t, g.Close())
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Less(t, info.Size(), int64(100_000))
+	})
+}
+
+// A file has room for all keys, whatever they have used.
+func TestAFileHasRoomForAllKeys(t *testing.T) {
+	g := quota.New(quota.Config{Limit: 10, Every: quota.Day, MaxKeys: 150_000})
+	for i := range 150_000 {
+		g.Get(fmt.Sprint(i)).Charge(math.MaxInt)
+	}
+	require.NoError(t, g.Open(filepath.Join(t.TempDir(), "quota")))
+	require.NoError(t, g.Close())
 }
 
 // A request waits for a write only if it needs one, and requests that wait share one.
@@ -340,7 +380,7 @@ type model struct{ least, most int }
 
 // Random requests, over periods and restarts that are clean, or ends at any byte of a write.
 func TestRandomRequestsAndRestartsAgreeWithAModel(t *testing.T) {
-	for seed := range uint64(testenv.Repeat(200, 5)) {
+	for seed := range uint64(testenv.Repeat(200, 3)) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			names := []string{"UTC", "Europe/Berlin", "America/Sao_Paulo", "Pacific/Apia", "Australia/Lord_Howe"}
@@ -367,7 +407,7 @@ func runModel(t *testing.T, random *rand.Rand, c quota.Config) {
 	var taken []part
 	for range 300 {
 		if random.IntN(8) == 0 {
-			time.Sleep(time.Duration(random.Int64N(int64(end.Sub(time.Now())) + int64(time.Hour))))
+			time.Sleep(time.Duration(random.Int64N(int64(time.Until(end)) + int64(time.Hour))))
 		}
 		if now := time.Now(); !now.Before(end) {
 			_, end = quota.PeriodAt(c.Every, c.Zone, now)
@@ -413,7 +453,7 @@ func runModel(t *testing.T, random *rand.Rand, c quota.Config) {
 				require.True(t, r.OK, "%+v %d", m, n)
 			} else if m.least+n > c.Limit {
 				require.False(t, r.OK)
-				require.Equal(t, end.Sub(time.Now()), r.RetryAfter)
+				require.Equal(t, time.Until(end), r.RetryAfter)
 			}
 			if !r.OK {
 				break

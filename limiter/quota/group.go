@@ -28,11 +28,11 @@ type Config struct {
 	// Zone is the time zone in which periods begin. Default UTC.
 	Zone *time.Location
 	// MaxKeys is the maximum number of keys that can have used something in one period. Further
-	// keys are refused until the next period begins. With a file it can be at most 200,000. Default
+	// keys are refused until the next period begins. With a file it can be at most 150,000. Default
 	// 100,000.
 	MaxKeys int
 	// Name appears in errors and metrics. A group with a name keeps statistics, summed over all
-	// keys, and is a [stat.Source]. No key becomes a label of a metric. Default no name and no
+	// keys, and is a [stat.Source]. No key becomes a label of a metric. Default none: no
 	// statistics.
 	Name string
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
@@ -71,7 +71,8 @@ func (c Config) Validate() error {
 
 // Group gives each key, such as a user, the same quota. Use the key "" for a single quota.
 //
-// A key uses about 120 bytes from its first token until the end of the period, however long it is.
+// A key uses about 100 bytes from its first token until the end of the period, however long it is,
+// and about 400 with a file.
 // A key in use is never forgotten for a new one.
 //
 // All methods are safe for concurrent use. Without a file, none of them blocks; see [Group.Open].
@@ -162,7 +163,7 @@ func (g *Group) Observe(yield func(*stat.Series, float64) bool) {
 		(!g.single.Load() || yield(s.Available, float64(available))) &&
 		yield(s.Keys, float64(keys)) &&
 		yield(s.NoRoom(), float64(g.noRoom.Load())) &&
-		g.file.observe(g.name, yield)
+		g.file.observe(g.name, s.Near.Created, yield)
 }
 
 // advanceTo begins the period of t, which the caller has read from the clock or has chosen, or of
@@ -288,8 +289,8 @@ func (k Keyed) Refund(taken time.Time, n int) {
 }
 
 // Charge takes n tokens, whether the quota has them or not, and whether there is room for the key
-// or not. What a key has used beyond its quota counts in the present period, and the next period
-// begins with a whole quota. An n below 1 does nothing.
+// or not. Tokens beyond the quota are a debt of the present period: the next period begins with a
+// whole quota. An n below 1 does nothing.
 func (k Keyed) Charge(n int) {
 	if n > 0 {
 		k.group.charge(k.key, n, true)

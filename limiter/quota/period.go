@@ -38,6 +38,7 @@ func (c calendar) at(t time.Time) span {
 		d -= int(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Weekday()+6) % 7
 	case Month:
 		d = 1
+	case Day:
 	}
 	s := span{end: c.firstMoment(y, m, d)}
 	for !t.Before(s.end) {
@@ -46,7 +47,7 @@ func (c calendar) at(t time.Time) span {
 			d += 7
 		case Month:
 			m++
-		default:
+		case Day:
 			d++
 		}
 		s = span{start: s.end, end: c.firstMoment(y, m, d)}

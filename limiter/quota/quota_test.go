@@ -22,7 +22,7 @@ import (
 
 const hour, day = time.Hour, 24 * time.Hour
 
-// noon of a Wednesday
+// noon is a time on a Wednesday.
 var noon = time.Date(2026, 7, 15, 12, 0, 0, 0, time.UTC)
 
 func daily(limit int) *quota.Group { return quota.New(quota.Config{Limit: limit, Every: quota.Day}) }
@@ -68,7 +68,8 @@ func TestAQuotaLastsUntilTheEndOfTheDay(t *testing.T) {
 		step{hour, -1, limiter.Result{Limit: 3, Remaining: 1, RetryAfter: limiter.Never, ResetAfter: 11 * hour}},
 		step{2 * hour, 1, limiter.Result{OK: true, Limit: 3, ResetAfter: 10 * hour}},
 		step{12*hour - 1, 1, limiter.Result{Limit: 3, RetryAfter: 1, ResetAfter: 1}},
-		step{12 * hour, 3, limiter.Result{OK: true, Limit: 3, ResetAfter: day}}, // nothing is carried over
+		// nothing is carried over
+		step{12 * hour, 3, limiter.Result{OK: true, Limit: 3, ResetAfter: day}},
 		step{10 * day, 3, limiter.Result{OK: true, Limit: 3, ResetAfter: 12 * hour}},
 	)
 }
@@ -90,7 +91,7 @@ func TestADebtCountsInItsPeriodOnly(t *testing.T) {
 		k.Charge(math.MaxInt)
 		time.Sleep(day - 1)
 		require.False(t, k.Take(1).OK)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.Equal(t, 10, k.Take(0).Remaining)
 		late := limiter.Reserve(k, 8)
 		time.Sleep(day)
