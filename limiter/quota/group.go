@@ -178,15 +178,13 @@ func (g *Group) advanceTo(t time.Time) time.Time {
 	return t
 }
 
-// longRun is longer than any process runs.
-const longRun = 10 * 365 * 24 * time.Hour
-
 // restartIfNew forgets all keys if the clock is another one than before: that of a testing/synctest
-// bubble, which begins in the year 2000. The monotonic reading shows it. It never goes back, and
-// all readings are made with the lock held. That of the first bubble is 30 years ahead.
+// bubble, which begins in the year 2000 and has no monotonic reading. All readings are made with
+// the lock held, so the difference to the epoch shows it: the difference of two monotonic readings
+// never goes back, whatever happens to the wall clock.
 func (g *Group) restartIfNew(now time.Time) {
 	at := now.Sub(g.epoch)
-	if at < g.latest || at > g.latest+longRun {
+	if at < g.latest {
 		g.counts.forgetAll()
 		g.counts.period = span{}
 		g.epoch, at = now, 0
