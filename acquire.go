@@ -266,6 +266,19 @@ func (g *setup) tokens(a *attempt) int {
 	if !g.costs {
 		return 1
 	}
+	return a.costs()
+}
+
+// remoteTokens returns the number of tokens of the remote that the call needs.
+func (g *setup) remoteTokens(a *attempt) int {
+	if !g.remoteCosts {
+		return 1
+	}
+	return a.costs()
+}
+
+// costs returns how many tokens the call costs.
+func (a *attempt) costs() int {
 	if a.cost == nil {
 		a.cost = costOf(a.ctx)
 	}
@@ -279,7 +292,7 @@ func (g *setup) tryRemote(a *attempt) (passed bool, err error) {
 		g.countRefused()
 		return false, g.refuseSlot(a.ctx)
 	}
-	r, granted, err := remote.Take(a.ctx, g.remote, 1)
+	r, granted, err := remote.Take(a.ctx, g.remote, g.remoteTokens(a))
 	a.now = g.now()
 	switch {
 	case err != nil:
@@ -307,8 +320,8 @@ func (g *setup) admit(a *attempt, p *Permit) error {
 	if g.chances != nil {
 		p.began, p.test = a.now.Sub(g.epoch), a.test
 	}
-	if g.costs && a.cost != nil {
-		a.cost.charge(g.Gate, &a.tokens)
+	if (g.costs || g.remoteCosts) && a.cost != nil {
+		a.cost.charge(g, &a.tokens)
 	}
 	switch {
 	case a.waiter != nil: // acquireInOrder counts it

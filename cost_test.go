@@ -73,7 +73,7 @@ func TestGatesWithoutCostsIgnoreThem(t *testing.T) {
 	for range 10 {
 		cost, err := callCosting(g, 1000)
 		require.NoError(t, err)
-		cost.Settle(5000)
+		require.NoError(t, cost.Settle(5000))
 	}
 	_, err := callCosting(g, 1)
 	require.ErrorIs(t, err, limiter.ErrLimited)
@@ -93,9 +93,9 @@ func TestSettlingACall(t *testing.T) {
 				calls, costs := bucketOf(10), bucketOf(1000)
 				cost, err := callCosting(joinCosts(calls, costs, 0), c.estimate)
 				require.NoError(t, err)
-				cost.Settle(c.cost)
-				cost.Settle(0)
-				cost.Settle(math.MaxInt)
+				require.NoError(t, cost.Settle(c.cost))
+				require.NoError(t, cost.Settle(0))
+				require.NoError(t, cost.Settle(math.MaxInt))
 				require.Equal(t, c.left, costs.Take(0).Remaining)
 				require.Equal(t, 9, calls.Take(0).Remaining, "it stays one call")
 			})
@@ -108,10 +108,10 @@ func TestSettleWhereTheCostBecomesKnown(t *testing.T) {
 	costs := bucketOf(1000)
 	g := joinCosts(nil, costs, 0)
 	ctx, cost := weir.WithCost(bg(), 500)
-	cost.Settle(400) // there is no call yet
+	require.NoError(t, cost.Settle(400)) // there is no call yet
 	require.Panics(t, func() {
 		_ = g.Run(ctx, func(context.Context) error {
-			cost.Settle(100)
+			require.NoError(t, cost.Settle(100))
 			panic("after the answer has begun")
 		})
 	})
@@ -121,7 +121,7 @@ func TestSettleWhereTheCostBecomesKnown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 400, costs.Take(0).Remaining)
 	permit.Done(ctx, nil)
-	cost.Settle(200)
+	require.NoError(t, cost.Settle(200))
 	require.Equal(t, 700, costs.Take(0).Remaining)
 
 	require.NoError(t, g.Run(ctx, succeed))
@@ -135,14 +135,14 @@ func TestACostAtSeveralGates(t *testing.T) {
 	ctx, cost := weir.WithCost(bg(), 100)
 	require.NoError(t, outer.Run(ctx, func(ctx context.Context) error { return inner.Run(ctx, succeed) }))
 	require.Equal(t, []int{900, 1900}, []int{tenant.Take(0).Remaining, service.Take(0).Remaining})
-	cost.Settle(150)
+	require.NoError(t, cost.Settle(150))
 	require.Equal(t, []int{850, 1850}, []int{tenant.Take(0).Remaining, service.Take(0).Remaining})
 
 	// A second attempt with the same context: the first one stays charged.
 	for range 2 {
 		require.NoError(t, outer.Run(ctx, succeed))
 	}
-	cost.Settle(0)
+	require.NoError(t, cost.Settle(0))
 	require.Equal(t, 750, tenant.Take(0).Remaining)
 }
 
@@ -154,12 +154,12 @@ func TestARefundedCallCostsNothing(t *testing.T) {
 		permit, refund, err := g.Reserve(ctx)
 		require.NoError(t, err)
 		if settled {
-			cost.Settle(40)
+			require.NoError(t, cost.Settle(40))
 		}
 		permit.Record(ctx, nil, breaker.Ignored)
 		refund()
 		refund()
-		cost.Settle(70)
+		require.NoError(t, cost.Settle(70))
 	}
 	require.Equal(t, 960, costs.Take(0).Remaining, "a call that is settled is a call")
 	require.Equal(t, 9, calls.Take(0).Remaining)
@@ -172,7 +172,7 @@ func TestACallThatGetsNoSlotCostsNothing(t *testing.T) {
 	ctx, cost := weir.WithCost(bg(), 100)
 	err := g.Run(bg(), func(context.Context) error { return g.Run(ctx, succeed) })
 	require.ErrorIs(t, err, inflight.ErrFull)
-	cost.Settle(500)
+	require.NoError(t, cost.Settle(500))
 	require.Equal(t, 999, costs.Take(0).Remaining)
 }
 
@@ -196,7 +196,7 @@ func TestACallWaitsForWhatItCosts(t *testing.T) {
 					synctest.Wait()
 				}
 				time.Sleep(10 * time.Second)
-				first.Settle(700) // what waits pays the debt too
+				require.NoError(t, first.Settle(700)) // what waits pays the debt too
 				wg.Wait()
 				require.Equal(t, []int{40, 41}, []int{<-order, <-order}, "in order of arrival")
 				_, err = callCosting(g, 700)
@@ -212,6 +212,57 @@ func TestMaxWaitNeedsCostsThatCanWait(t *testing.T) {
 	require.NoError(t, p.Validate())
 	p.MaxWait = time.Second
 	require.ErrorContains(t, p.Validate(), "weir: MaxWait is 1s, must be 0 because Costs is a struct")
+}
+
+func TestARemoteThatLimitsCosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, calls := &charged{remote: newRemote(1000)}, bucketOf(10)
+		p := weir.Parts{Breaker: breaker.New("model", breaker.Config{}), Limiter: calls, Remote: r, RemoteCosts: true, MaxWait: time.Minute}
+		g := weir.Join("model", p)
+		for _, c := range []struct{ estimate, cost, left int }{{600, 100, 900}, {500, 500, 400}, {300, 350, 50}, {10, -1, 50}} {
+			ctx, cancel := context.WithCancel(bg())
+			ctx, cost := weir.WithCost(ctx, c.estimate)
+			require.NoError(t, g.Run(ctx, succeed))
+			cancel()
+			require.NoError(t, cost.Settle(c.cost))
+			require.NoError(t, cost.Settle(1000))
+			require.Equal(t, c.left, r.bucket.Take(0).Remaining)
+		}
+		require.Equal(t, 6, calls.Take(0).Remaining)
+
+		began := time.Now()
+		cost, err := callCosting(g, 110)
+		require.NoError(t, err)
+		require.Equal(t, 3600*time.Millisecond, time.Since(began).Round(100*time.Millisecond), "it waits for what it costs")
+		r.err = errUnreachable
+		require.ErrorIs(t, cost.Settle(500), errUnreachable)
+		require.NoError(t, cost.Settle(500), "it is not known whether it was charged")
+
+		time.Sleep(time.Minute)
+		ctx, cost := weir.WithCost(bg(), 100)
+		permit, refund, err := g.Reserve(ctx)
+		require.NoError(t, err)
+		permit.Record(ctx, nil, breaker.Ignored)
+		refund()
+		require.NoError(t, cost.Settle(70))
+		require.Equal(t, []int{1000, 10}, []int{r.bucket.Take(0).Remaining, calls.Take(0).Remaining})
+	})
+	require.EqualError(t, weir.Parts{Breaker: breaker.New("b", breaker.Config{}), RemoteCosts: true}.Validate(),
+		"weir: RemoteCosts is true, must be false without a Remote")
+}
+
+// charged is a remote that can be charged.
+type charged struct {
+	*remote
+	err error
+}
+
+func (c *charged) Charge(ctx context.Context, n int) error {
+	if c.err == nil && ctx.Err() == nil {
+		r := limiter.Reserve(c.bucket, 0)
+		r.Settle(n)
+	}
+	return errors.Join(c.err, ctx.Err())
 }
 
 func TestMetricsOfAGateWithCosts(t *testing.T) {
@@ -245,7 +296,7 @@ func TestPlansOfAGroupOfGates(t *testing.T) {
 		require.NoError(t, err, "it has another plan now")
 		_, err = callCosting(group.Get("b"), 1)
 		require.ErrorIs(t, err, limiter.ErrLimited)
-		cost.Settle(6500)
+		require.NoError(t, cost.Settle(6500))
 		_, err = callCosting(group.Get("a"), 1)
 		require.ErrorIs(t, err, limiter.ErrLimited)
 
@@ -333,7 +384,7 @@ func TestALimitOfCallsTakesThePlaceOfOneOfCosts(t *testing.T) {
 			defer close(ended)
 			cost, err := callCosting(group.Get("a"), 100)
 			assert.NoError(t, err)
-			cost.Settle(1000)
+			assert.NoError(t, cost.Settle(1000))
 		}()
 		synctest.Wait()
 		calls := keysOf(10)
@@ -412,10 +463,10 @@ func TestCostsUnderLoad(t *testing.T) {
 				case 0:
 					actual = estimate
 				case 1:
-					go cost.Settle(actual)
-					cost.Settle(actual)
+					go func() { assert.NoError(t, cost.Settle(actual)) }()
+					assert.NoError(t, cost.Settle(actual))
 				default:
-					cost.Settle(actual)
+					assert.NoError(t, cost.Settle(actual))
 				}
 				charged[key].Add(int64(actual))
 				total.Add(int64(actual))

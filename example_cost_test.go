@@ -26,7 +26,9 @@ func ExampleCost() {
 			fmt.Println("refused:", weir.RetryAfter(err) > 0)
 			continue
 		}
-		cost.Settle(used)
+		if err := cost.Settle(used); err != nil {
+			fmt.Println(err)
+		}
 		fmt.Println("used", used)
 	}
 	// Output:

@@ -77,6 +77,7 @@ type setup struct {
 	shared      bool // inFlight is that of all keys without room
 	fixed       bool // inFlight is fixed, and no other gate shares it
 	costs       bool // a call takes its cost of the limiter: see WithCost
+	remoteCosts bool // a call takes its cost of the remote
 	ownBuckets  bool // the limiter is that of a group's Gate.Rate
 	limitsSet   any  // identifies the limits of Group.SetLimits; nil without them
 
@@ -322,6 +323,10 @@ type Parts struct {
 	// slot, and begins later than Limiter has allowed it by up to the time that Remote.Take took.
 	// Default no limit.
 	Remote limiter.Remote
+	// RemoteCosts makes Remote limit what calls cost, as Costs does. A Remote needs a method Charge
+	// for calls that cost more than was estimated: see limiter.Remote. It requires a Remote.
+	// Default false: each call takes one token of Remote.
+	RemoteCosts bool
 	// Throttle refuses a share of the calls to an overloaded service. It is called after Breaker,
 	// so it does not count calls that Breaker refuses, and before Limiter, so a call that it
 	// refuses spends no token. The outcome recorded with the gate's permit is also recorded with
@@ -353,6 +358,9 @@ func (p Parts) Validate() error {
 	}
 	if p.Breaker != nil && p.Throttle != nil && inThrottle.Name(p.Throttle) == p.Breaker.Name() {
 		fault("Throttle and Breaker are both named %q, must have different names because their metrics have the same names", p.Breaker.Name())
+	}
+	if p.RemoteCosts && p.Remote == nil {
+		fault("RemoteCosts is true, must be false without a Remote")
 	}
 	if p.MaxWait < 0 {
 		fault("MaxWait is %v, must be at least 0", p.MaxWait)
@@ -400,7 +408,7 @@ func Join(name string, p Parts) *Gate {
 	s := &g.first
 	s.limiter, s.remote, s.throttle, s.maxWait = limits(p.Limiter, p.Costs), p.Remote, p.Throttle, p.MaxWait
 	s.timed, _ = s.limiter.(limiter.TimedLimiter)
-	s.costs = p.Costs != nil
+	s.costs, s.remoteCosts = p.Costs != nil, p.RemoteCosts
 	s.onlyBreaker = s.limiter == nil && p.Remote == nil && p.Throttle == nil
 	s.inFlight, s.retries = p.InFlight, p.Retries
 	if p.RefuseHopeless {

@@ -208,7 +208,7 @@ func (g *setup) waitForRemote(a *attempt) error {
 	defer release()
 	var granted remote.Tokens
 	err := inLimiter.WaitAtMost(ctx, a.last.Sub(a.now), func(ctx context.Context) (err error) {
-		granted, err = remote.Wait(ctx, g.remote, 1)
+		granted, err = remote.Wait(ctx, g.remote, g.remoteTokens(a))
 		return err
 	})
 	if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
