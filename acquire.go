@@ -23,7 +23,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 	if s.chances != nil || s.retries != nil {
 		return s.acquireInOrder(&attempt{ctx: ctx, now: g.now()}, permit)
 	}
-	held := g.lastHold.Load().Load() != 0
+	held := g.lastHold.Load().Load() != 0 || g.told.Load() != nil
 	if s.onlyBreaker && !held {
 		if s.inFlight == nil && s.keyed == nil {
 			return inBreaker.Admit(g.breaker, &permit.breaker)
@@ -84,6 +84,7 @@ type attempt struct {
 	test      bool // the call is hopeless, and a test
 	retry     bool // the call is a retry or a hedge; only set with a retry budget
 
+	reported *reported      // its share of what the service says is left, if that is known
 	tookTime bool           // the last stage has asked the remote
 	held     time.Time      // when the hold ends that has refused the call
 	refused  limiter.Result // the answer of the limiter or the remote that has refused
@@ -207,10 +208,9 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 		}
 		return err == nil, err
 	case holdStage:
-		if g.lastHold.Load().Load() == 0 {
-			return true, nil
+		if a.held = g.heldUntil(a.now); a.held.IsZero() && a.reported == nil {
+			g.takeTold(a)
 		}
-		a.held = g.heldUntil(a.now)
 		return a.held.IsZero(), nil
 	case throttleStage:
 		if g.throttle != nil && !a.throttled {
@@ -236,6 +236,24 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 		return g.inFlight == nil || a.hasSlot, nil
 	default:
 		return true, nil
+	}
+}
+
+// takeTold takes what the call needs of what the service has said is left, or sets until when the
+// call is held.
+func (g *setup) takeTold(a *attempt) {
+	t := g.told.Load()
+	if t == nil {
+		return
+	}
+	call, until, refused := t.take(a.now.Sub(g.epoch), [resources]int64{callsLeft: 1, costLeft: int64(a.costs())})
+	switch {
+	case call != nil:
+		a.reported = call
+	case refused:
+		a.held = g.epoch.Add(until)
+	default:
+		g.told.CompareAndSwap(t, nil)
 	}
 }
 
@@ -313,8 +331,8 @@ func (g *setup) admit(a *attempt, p *Permit) error {
 	if err := g.admitRetry(a, p); err != nil {
 		return err
 	}
-	p.slot = a.slot
-	if g.throttle != nil || g.chances != nil || a.slot.gate != nil {
+	p.slot, p.reported = a.slot, a.reported
+	if g.throttle != nil || g.chances != nil || a.slot.gate != nil || a.reported != nil {
 		p.of = g
 	}
 	if g.chances != nil {
@@ -360,6 +378,9 @@ func (g *setup) giveBack(a *attempt, kept stage) {
 		case at == remoteStage && a.hasRemote:
 			a.tokens.remote.Refund(a.ctx)
 			a.hasRemote = false
+		case at == holdStage && a.reported != nil:
+			a.reported.giveBack()
+			a.reported = nil
 		case at == tokenStage && a.hasToken:
 			a.tokens.local.Refund(allTokens)
 			a.tokens.local, a.hasToken = limiter.Reservation{}, false

@@ -40,9 +40,9 @@ type costKey struct{}
 //		err = cost.Settle(answer.Tokens)
 //	}
 //
-// Gates limit costs by Parts.Costs, Parts.RemoteCosts or [Group.SetLimits]. Other gates ignore the cost. A call
-// without WithCost costs 1, as does an estimate below 1. See [limiter.Estimates] for estimates that
-// are made from earlier costs.
+// Gates limit costs by Parts.Costs, Parts.RemoteCosts or [Group.SetLimits]. Other gates ignore the
+// cost. A call without WithCost costs 1, as does an estimate below 1. See [limiter.Estimates] for
+// estimates that are made from earlier costs.
 //
 // Use a context of its own for each call, also for each retry and hedge: Settle knows only the last
 // call at each gate, and what an earlier one has taken stays taken.

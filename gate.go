@@ -51,6 +51,8 @@ type Gate struct {
 	keyed  member    // nil for a gate that is not in a group
 	own    *ownParts // nil for a gate of Join or of a group
 
+	told atomic.Pointer[told] // what the service says is left; nil if it has said nothing
+
 	first setup // at first setup points to it, which saves an allocation
 }
 

@@ -39,12 +39,13 @@ type Permit struct {
 	breaker breaker.Permit
 
 	// The call holds these besides. If it holds nothing, of is nil, and used is not used.
-	of    *setup // what the gate was like when the call was allowed
-	slot  slot
-	began time.Duration // of a gate with chances: when the call began
-	test  bool          // likewise: the call is hopeless, and a test
-	used  atomic.Bool
-	lease *lease // nil unless the permit may be forgotten
+	of       *setup // what the gate was like when the call was allowed
+	slot     slot
+	began    time.Duration // of a gate with chances: when the call began
+	test     bool          // likewise: the call is hopeless, and a test
+	reported *reported     // nil unless the service has said what is left
+	used     atomic.Bool
+	lease    *lease // nil unless the permit may be forgotten
 }
 
 // ending is how a call has ended.
@@ -177,6 +178,9 @@ func (p *Permit) release(e ending) {
 		inThrottle.Record(p.of.throttle, e.Outcome)
 	}
 	p.slot.end(e)
+	if p.reported != nil {
+		p.reported.end()
+	}
 	if p.of.chances != nil {
 		p.of.chances.ended(p.began, p.test, e.Outcome)
 	}

@@ -30,6 +30,7 @@
 //	Fallback           none                   to answer refused requests, such as from a cache
 //	OnRefusal          none                   to log refusals, or to record them on a span
 //	MaxRetryAfter      1m                     if servers may ask for longer waits; Off ignores them
+//	ObeyRemaining      false                  if the service says how many requests are left
 //	CountBodyFailures  false                  if bodies fail although the headers arrive
 //
 // [LimitConfig], [ShedConfig] and [GuardConfig] are those of the middleware.

@@ -136,8 +136,8 @@ func (a *answer) appendLimit(to []byte, refused bool) []byte {
 
 // effectiveWindow returns the number of seconds over which a client can spread the remaining
 // requests again and again. It is the time until one more request can be made, or the time that the
-// remaining requests take at the rate of the policy, whichever is longer. Of a Quota, it is the time
-// until the end of the period.
+// remaining requests take at the rate of the policy, whichever is longer. Of a Quota, it is the
+// time until the end of the period.
 func (a *answer) effectiveWindow() int64 {
 	p := a.quota.policy
 	if p.Quota != nil {

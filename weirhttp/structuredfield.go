@@ -3,7 +3,8 @@ package weirhttp
 import "strings"
 
 // parseItems parses a List of Items, a structured field of RFC 9651, and returns the parameters of
-// each item. It returns false if the field is malformed anywhere, as the RFC demands.
+// each item, and the item itself as the parameter "". It returns false if the field is malformed
+// anywhere, as the RFC demands.
 func parseItems(field string) (items []map[string]string, ok bool) {
 	s := scanner(strings.Trim(field, " "))
 	for s != "" {
@@ -41,10 +42,11 @@ type scanner string
 
 // item parses an item and returns its parameters.
 func (s *scanner) item() (params map[string]string, ok bool) {
-	if _, ok := s.value(); !ok {
+	bare, ok := s.value()
+	if !ok {
 		return nil, false
 	}
-	params = map[string]string{}
+	params = map[string]string{"": bare}
 	for s.skipByte(';') {
 		s.skip(" ")
 		key, value := s.skip(keyBytes), ""

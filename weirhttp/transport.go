@@ -97,6 +97,9 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *weir.Permit
 	if resp.Request == sent {
 		resp.Request = req
 	}
+	if t.config.ObeyRemaining {
+		t.obey(gate, permit, resp.Header)
+	}
 	if wait := retryAfter(resp); wait > 0 {
 		permit.SetRetryAfter(wait)
 		gate.Hold(min(wait, t.config.MaxRetryAfter))
@@ -183,6 +186,12 @@ type TransportConfig struct {
 	// weir.Gate.Hold. breaker.Off ignores such waits. Default 1m.
 	MaxRetryAfter time.Duration
 
+	// ObeyRemaining makes the gate send no more requests than the service says are left, before it
+	// answers 429: see weir.Gate.SetRemaining. It reads RateLimit and RateLimit-Policy, of draft 10
+	// of the IETF, and X-RateLimit-Remaining with its Reset, also with -Requests and -Tokens at the
+	// end. Tokens, and a unit other than requests, are what calls cost: see weir.WithCost. A time
+	// until the reset above MaxRetryAfter is cut to it. Default false.
+	ObeyRemaining bool
 	// CountBodyFailures records one more failed call for each response body that fails while it is
 	// read, in addition to the outcome that is known from the headers. Default false.
 	CountBodyFailures bool

@@ -1,0 +1,276 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+// exact is a breaker that does not stretch the waits that services ask for.
+var exact = breaker.Config{CooldownJitter: breaker.Off}
+
+// tell makes a call whose response says what is left.
+func tell(t *testing.T, g *weir.Gate, n int, reset time.Duration) {
+	t.Helper()
+	permit, err := g.Allow(bg())
+	require.NoError(t, err)
+	g.SetRemaining(&permit, n, reset)
+	permit.Done(bg(), nil)
+}
+
+func requireHeldFor(t *testing.T, g *weir.Gate, want time.Duration) {
+	t.Helper()
+	err := g.Run(bg(), succeed)
+	limited, ok := errors.AsType[*limiter.LimitedError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, limiter.Held, limited.Reason)
+	require.Equal(t, want, weir.RetryAfter(err))
+}
+
+func requireAllowed(t *testing.T, g *weir.Gate, calls int) {
+	t.Helper()
+	for range calls {
+		require.NoError(t, g.Run(bg(), succeed))
+	}
+}
+
+func TestAGateMakesTheCallsThatAreLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("api", weir.Config{Breaker: exact})
+		tell(t, g, 3, 20*time.Second)
+		requireAllowed(t, g, 3)
+		requireHeldFor(t, g, 20*time.Second)
+		time.Sleep(15 * time.Second)
+		requireHeldFor(t, g, 5*time.Second)
+		time.Sleep(5 * time.Second)
+		requireAllowed(t, g, 4) // as the service had when it was asked first
+		requireHeldFor(t, g, time.Second)
+		time.Sleep(20 * time.Second)
+		requireAllowed(t, g, 100)
+	})
+}
+
+func TestTheLeastWordCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("api", weir.Config{Breaker: exact})
+		tell(t, g, 100, time.Minute)
+		tell(t, g, 3, time.Minute)
+		slow, err := g.Allow(bg())
+		require.NoError(t, err)
+		tell(t, g, 3, time.Minute)
+		requireAllowed(t, g, 2) // which say nothing
+		requireHeldFor(t, g, time.Minute)
+		g.SetRemaining(&slow, 1000, time.Minute+time.Second) // it was counted before
+		slow.Done(bg(), nil)
+		requireAllowed(t, g, 1)
+		requireHeldFor(t, g, time.Minute+time.Second)
+
+		time.Sleep(time.Minute + time.Second)
+		tell(t, g, 2, time.Minute)
+		late, err := g.Allow(bg())
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		tell(t, g, 50, time.Hour)
+		g.SetRemaining(&late, 0, time.Second) // from before the reset
+		late.Done(bg(), nil)
+		requireAllowed(t, g, 50)
+	})
+}
+
+func TestWordsThatMeanNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("api", weir.Config{Breaker: exact})
+		for _, reset := range []time.Duration{0, -time.Second, math.MinInt64} {
+			tell(t, g, 0, reset)
+			requireAllowed(t, g, 10)
+		}
+		tell(t, g, math.MaxInt, math.MaxInt64)
+		requireAllowed(t, g, 10)
+		tell(t, g, math.MinInt, time.Second)
+		requireHeldFor(t, g, time.Second)
+		time.Sleep(time.Second)
+		requireAllowed(t, g, 1) // one call may always ask
+	})
+}
+
+func TestWhatIsLeftOfACost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		costs := bucketOf(1_000_000)
+		g := weir.Join("model", weir.Parts{Breaker: breaker.New("model", exact), Costs: costs})
+		permit, err := g.Allow(bg())
+		require.NoError(t, err)
+		g.SetRemaining(&permit, 100, time.Minute)
+		g.SetRemainingCost(&permit, 500, 10*time.Second)
+		permit.Done(bg(), nil)
+		for _, c := range []struct {
+			cost    int
+			allowed bool
+		}{{300, true}, {201, false}, {200, true}, {1, false}} {
+			_, err := callCosting(g, c.cost)
+			require.Equal(t, c.allowed, err == nil, c.cost)
+		}
+		time.Sleep(10 * time.Second)
+		_, err = callCosting(g, 600)
+		require.NoError(t, err, "one call may always ask")
+		_, err = callCosting(g, 1)
+		require.ErrorIs(t, err, limiter.ErrLimited)
+	})
+}
+
+// A call that is not made leaves what it would have taken, and one that fails does not.
+func TestCallsThatAreNotMadeLeaveTheirShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("api", weir.Config{Breaker: exact, MaxConcurrent: 1})
+		tell(t, g, 2, time.Minute)
+		require.NoError(t, g.Run(bg(), func(context.Context) error {
+			for range 5 {
+				require.ErrorIs(t, g.Run(bg(), succeed), weir.ErrRefused)
+			}
+			return nil
+		}))
+		require.ErrorIs(t, g.Run(bg(), fail), errDown)
+		requireHeldFor(t, g, time.Minute)
+	})
+}
+
+func TestCallsWaitForWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("api", weir.Config{Breaker: exact, Rate: limiter.PerSecond(1000), MaxWait: time.Hour})
+		service := &fixedWindow{limit: 10, window: 20 * time.Second, left: 10, began: time.Now()}
+		for range 7 {
+			require.True(t, service.take())
+		}
+		var wg sync.WaitGroup
+		began := time.Now()
+		var made [60]time.Duration
+		require.NoError(t, service.call(g))
+		for i := range made {
+			wg.Go(func() {
+				if err := service.call(g); err != nil {
+					t.Error(err)
+				}
+				made[i] = time.Since(began)
+			})
+		}
+		wg.Wait()
+		require.Zero(t, service.refused)
+		early := 0
+		for _, at := range made {
+			if at < 20*time.Second {
+				early++
+			}
+			require.Less(t, at, 160*time.Second)
+		}
+		require.Equal(t, 2, early)
+	})
+}
+
+// fixedWindow is a service that allows limit calls in each window, and says what is left.
+type fixedWindow struct {
+	mu      sync.Mutex
+	limit   int
+	window  time.Duration
+	left    int
+	began   time.Time
+	refused int
+}
+
+func (s *fixedWindow) take() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for time.Since(s.began) >= s.window {
+		s.began, s.left = s.began.Add(s.window), s.limit
+	}
+	if s.left == 0 {
+		s.refused++
+		return false
+	}
+	s.left--
+	return true
+}
+
+func (s *fixedWindow) word() (left int, reset time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left, s.began.Add(s.window).Sub(time.Now())
+}
+
+var errTooMany = errors.New("429")
+
+// call makes a call that the service counts after a while, and answers after another.
+func (s *fixedWindow) call(g *weir.Gate) error {
+	permit, err := g.Allow(bg())
+	if err != nil {
+		return err
+	}
+	time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+	ok := s.take()
+	left, reset := s.word()
+	time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+	g.SetRemaining(&permit, left, reset)
+	if !ok {
+		err = errTooMany
+	}
+	permit.Record(bg(), err, breaker.Success)
+	return err
+}
+
+// A service that counts exactly and tells what is left refuses hardly any call of a client that
+// obeys, whose calls overlap and arrive in any order. Before the first answers it cannot know.
+func TestAClientThatObeysIsHardlyRefused(t *testing.T) {
+	total, refused := 0, 0
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		synctest.Test(t, func(t *testing.T) {
+			g := weir.New("api", weir.Config{Breaker: exact, Rate: limiter.PerSecond(1000), MaxWait: time.Hour})
+			service := &fixedWindow{limit: 5 + rnd.IntN(30), window: time.Duration(1+rnd.IntN(20)) * time.Second, began: time.Now()}
+			service.left = service.limit
+			require.NoError(t, service.call(g))
+			var wg sync.WaitGroup
+			for range 300 {
+				wg.Go(func() { _ = service.call(g) })
+				if rnd.IntN(3) == 0 {
+					time.Sleep(time.Duration(rnd.IntN(300)) * time.Millisecond)
+				}
+			}
+			wg.Wait()
+			total, refused = total+301, refused+service.refused
+		})
+	}
+	t.Logf("%d of %d refused", refused, total)
+	require.Zero(t, refused)
+}
+
+// Whatever the service says, and however often: its own gate comes back.
+func TestAServiceThatLiesHarmsOnlyItself(t *testing.T) {
+	for seed := range uint64(100) {
+		rnd := rand.New(rand.NewPCG(seed, 4))
+		synctest.Test(t, func(t *testing.T) {
+			group := hosts(weir.GroupConfig{Gate: weir.Config{Breaker: exact}})
+			for range 200 {
+				if permit, err := group.Get("a").Allow(bg()); err == nil {
+					n := []int{0, -1, 3, 1000, math.MaxInt, math.MinInt}[rnd.IntN(6)]
+					group.Get("a").SetRemaining(&permit, n, time.Duration(rnd.Int64N(int64(time.Minute)))-time.Second)
+					if rnd.IntN(10) > 0 {
+						permit.Record(bg(), nil, breaker.Success)
+					}
+				}
+				requireAllowed(t, group.Get("b"), 1)
+				time.Sleep(time.Duration(rnd.IntN(3000)) * time.Millisecond)
+			}
+			time.Sleep(2 * time.Minute)
+			requireAllowed(t, group.Get("a"), 50)
+		})
+	}
+}
