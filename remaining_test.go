@@ -97,11 +97,39 @@ func TestWordsThatMeanNothing(t *testing.T) {
 		}
 		tell(t, g, math.MaxInt, math.MaxInt64)
 		requireAllowed(t, g, 10)
+		tell(t, g, 0, math.MaxInt64)
+		requireHeldFor(t, g, 366*24*time.Hour)
+		time.Sleep(366 * 24 * time.Hour)
 		tell(t, g, math.MinInt, time.Second)
 		requireHeldFor(t, g, time.Second)
 		time.Sleep(time.Second)
 		requireAllowed(t, g, 1) // one call may always ask
 	})
+}
+
+func TestACallThatHangsIsCountedInLaterWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("api", weir.Config{Breaker: exact})
+		tell(t, g, 5, time.Minute)
+		hung, err := g.Allow(bg())
+		require.NoError(t, err)
+		time.Sleep(11 * time.Second)
+		tell(t, g, 3, time.Minute)
+		requireAllowed(t, g, 3)
+		requireHeldFor(t, g, time.Minute)
+		hung.Done(bg(), nil)
+		requireHeldFor(t, g, time.Minute)
+	})
+}
+
+func TestAWordEndsWithItsClock(t *testing.T) {
+	g := weir.New("api", weir.Config{Breaker: exact})
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(2 * time.Hour)
+		tell(t, g, 0, time.Hour)
+		requireHeldFor(t, g, time.Hour)
+	})
+	synctest.Test(t, func(t *testing.T) { requireAllowed(t, g, 10) })
 }
 
 func TestWhatIsLeftOfACost(t *testing.T) {
