@@ -153,6 +153,7 @@ examples: ## Build every example, and run the storefront and the fleet to their 
 	@go build -C examples -o /dev/null ./...
 	@set -o pipefail; go run -C examples ./storefront | go run -C dev/tools ./lastline \
 		failed failed_weir sent sent_weir opened alerts
+	@go run -C examples ./model
 	@set -o pipefail; go run -C examples ./fleet -for 8s | go run -C dev/tools ./lastline \
 		processes calls succeeded failed refused_open refused_limited breakers_opened_by_the_fleet breakers_closed \
 		alerts_fired alerts_resolved

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
@@ -33,6 +32,13 @@ func keysOf(n int) *limiter.Group[string] {
 // joinCosts returns a gate of a limit of calls and one of costs.
 func joinCosts(calls, costs limiter.Limiter, maxWait time.Duration) *weir.Gate {
 	return weir.Join("model", weir.Parts{Breaker: breaker.New("model", breaker.Config{}), Limiter: calls, Costs: costs, MaxWait: maxWait})
+}
+
+func settle(t *testing.T, cost *weir.Cost, n int) {
+	t.Helper()
+	if err := cost.Settle(n); err != nil {
+		t.Error(err)
+	}
 }
 
 func callCosting(g *weir.Gate, estimate int) (*weir.Cost, error) {
@@ -383,8 +389,10 @@ func TestALimitOfCallsTakesThePlaceOfOneOfCosts(t *testing.T) {
 		go func() {
 			defer close(ended)
 			cost, err := callCosting(group.Get("a"), 100)
-			assert.NoError(t, err)
-			assert.NoError(t, cost.Settle(1000))
+			if err != nil {
+				t.Error(err)
+			}
+			settle(t, cost, 1000)
 		}()
 		synctest.Wait()
 		calls := keysOf(10)
@@ -463,10 +471,10 @@ func TestCostsUnderLoad(t *testing.T) {
 				case 0:
 					actual = estimate
 				case 1:
-					go func() { assert.NoError(t, cost.Settle(actual)) }()
-					assert.NoError(t, cost.Settle(actual))
+					go func() { settle(t, cost, actual) }()
+					settle(t, cost, actual)
 				default:
-					assert.NoError(t, cost.Settle(actual))
+					settle(t, cost, actual)
 				}
 				charged[key].Add(int64(actual))
 				total.Add(int64(actual))

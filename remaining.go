@@ -97,9 +97,9 @@ type remaining struct {
 }
 
 const (
-	// resets that differ by less are the same, because services round them to seconds
+	// Resets that differ by less are the same, because services round them to seconds.
 	sameReset = 1500 * time.Millisecond
-	// how long after its beginning a call has certainly reached the service and is counted
+	// A call that began longer ago has certainly reached the service and is counted.
 	countedAfter = 10 * time.Second
 )
 

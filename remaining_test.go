@@ -231,7 +231,7 @@ func (s *fixedWindow) take() bool {
 func (s *fixedWindow) word() (left int, reset time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.left, s.began.Add(s.window).Sub(time.Now())
+	return s.left, time.Until(s.began.Add(s.window))
 }
 
 var errTooMany = errors.New("429")

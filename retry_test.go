@@ -237,7 +237,7 @@ func TestRetriesAreExportedAndCanBeAlertedOn(t *testing.T) {
 		for s, v := range source.Observe {
 			if s.Instrument.Name == "weir.retry.calls" {
 				found++
-				require.EqualValues(t, calls, v, s.Values)
+				require.Equal(t, calls, v, s.Values)
 			}
 		}
 		require.Equal(t, 3, found)
