@@ -87,8 +87,8 @@ func newClient(url string, minute time.Duration) *client {
 	return c
 }
 
-// limits returns the limits of the keys, with a tier per plan. A burst of a tenth of a minute leaves
-// the model room for answers that are longer than their estimates.
+// limits returns the limits of the keys, with a tier per plan. A burst of a tenth of a minute
+// leaves the model room for answers that are longer than their estimates.
 func limits(minute time.Duration, of func(plan) int) *limiter.Group[string] {
 	tier := func(p plan) limiter.Tier {
 		return limiter.Tier{Rate: limiter.Per(used*float64(of(p)), minute), Burst: max(of(p)/10, 1)}

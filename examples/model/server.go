@@ -18,8 +18,8 @@ var plans = map[string]plan{
 	"large": {requests: 6000, tokens: 200_000},
 }
 
-// account is what a key has left. It refills continuously. Tokens are taken as they are streamed, so
-// they can be owed, and a request is refused while they are.
+// account is what a key has left. It refills continuously. Tokens are taken as they are streamed,
+// so they can be owed, and a request is refused while they are.
 type account struct {
 	plan   plan
 	minute time.Duration
