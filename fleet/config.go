@@ -37,9 +37,9 @@ type Config struct {
 	//
 	// Let m nodes have shares of 1 in total, and let L be the Limit or the Burst. If no request is
 	// for more than L/m, a SlidingLog or a SlidingWindow allows up to 3·L in a Window around an
-	// outage, a FixedWindow 4·L, and a TokenBucket twice what it allows otherwise. With larger
-	// requests, or if m is more than L, m·n takes the place of one L: each node allows at least one
-	// request of each key.
+	// outage. A FixedWindow, or a CalendarQuota in a time as long as a period, allows 4·L, and a
+	// TokenBucket twice what it allows otherwise. With larger requests, or if m is more than L, m·n
+	// takes the place of one L: each node allows at least one request of each key.
 	Share float64
 	// MaxKeys is the maximum number of keys for which FailLocal keeps a bucket. Default 100,000.
 	MaxKeys int
@@ -163,12 +163,14 @@ func validateName(name string) error {
 //	fixed-window 1000/24h
 //	sliding-window 100/1m buckets 6
 //	sliding-log 10/1h
+//	calendar-quota 10000/day zone Europe/Berlin
 //	cl.throttle 15 30 60
 //	shared token-bucket 1000/s
 //
 // The rate of a bucket is in the form of [limiter.ParseRate]. The text of a window has its Limit
-// and its Window. An option that is left out has its default. cl.throttle is the limit of package
-// rediscell. A Shared limit with a By and a limit of package redisson have no text.
+// and its Window. An option that is left out has its default. A zone has its name in the tz
+// database. cl.throttle is the limit of package rediscell. A Shared limit with a By, a limit of
+// package redisson, and a CalendarQuota with any other zone, such as time.Local, have no text.
 type Limits []Limit
 
 // MarshalText returns the text. It returns an error if a limit is invalid or has no text.
@@ -221,6 +223,8 @@ func textOf(limit Limit) (string, error) {
 		return "sliding-window " + windowText(l.Limit, l.Window) + optionText("buckets", l.Buckets), nil
 	case SlidingLog:
 		return "sliding-log " + windowText(l.Limit, l.Window), nil
+	case CalendarQuota:
+		return l.text()
 	case cellLimit:
 		return fmt.Sprintf("cl.throttle %d %d %d", l.MaxBurst, l.Count, l.Period/time.Second), nil
 	case Shared:
@@ -256,12 +260,14 @@ func parseLimit(words []string) (limit Limit, err error) {
 	case "shared":
 		limit, err = parseLimit(words)
 		return Shared{Limit: limit}, err
+	case "calendar-quota":
+		return parseQuota(words)
 	case "cl.throttle":
 		return parseThrottle(words)
 	}
 	name, found := optionNames[kind]
 	if !found {
-		return nil, errors.New("must begin with token-bucket, fixed-window, sliding-window, sliding-log, cl.throttle or shared")
+		return nil, errors.New("must begin with token-bucket, fixed-window, sliding-window, sliding-log, calendar-quota, cl.throttle or shared")
 	}
 	value, err := parseOption(words, name)
 	if err != nil {

@@ -26,12 +26,13 @@ var tenPerSecond = map[string]fleet.Limit{
 	"sliding":         fleet.SlidingWindow{Limit: 10, Window: time.Second},
 	"log":             fleet.SlidingLog{Limit: 10, Window: time.Second},
 	"cell":            rediscell.Limit(9, 10, time.Second),
+	"quota":           dailyQuota(10), // per day
 }
 
 // mutate changes a value at random.
 func mutate(random *rand.Rand, value string) string {
 	odd := []string{
-		"0", "-1", "9999999999999999", "99999999999999999999999999999", "9007199254740993", "1e300", "nan", "inf", " ", ":", "\x00", "f", "w", "n",
+		"0", "-1", "9999999999999999", "99999999999999999999999999999", "9007199254740993", "1e300", "nan", "inf", " ", ":", "\x00", "f", "w", "n", "q",
 		"18446744073709551616", "9223372036854775807", "{", "\n", "0x10", "1.5", strings.Repeat("7", 300), strings.Repeat(" 1:1", 10_000),
 	}
 	other := odd[random.IntN(len(odd))]
@@ -105,7 +106,7 @@ func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 					require.Equal(t, 10, r.Limit, "%q", value)
 					require.True(t, r.Remaining >= 0 && r.Remaining <= 10, "%+v for %q", r, value)
 					require.True(t, r.RetryAfter >= 0 && r.ResetAfter >= 0, "%+v for %q", r, value)
-					if name != "cell" && !strings.HasPrefix(name, "bucket") {
+					if name != "cell" && name != "quota" && !strings.HasPrefix(name, "bucket") {
 						require.LessOrEqual(t, max(r.RetryAfter, r.ResetAfter), 3*time.Second, "%q", value)
 					}
 				}

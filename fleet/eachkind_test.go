@@ -75,6 +75,7 @@ func ofEachKind(l *fleet.Link, name string, span time.Duration) map[string]anyLi
 		"sliding":  newLimiter(l, name+"-sliding", fleet.SlidingWindow{Limit: 10, Window: span}, errorOnOutage),
 		"log":      newLimiter(l, name+"-log", log, errorOnOutage),
 		"throttle": newLimiter(l, name+"-throttle", rediscell.Limit(9, int(10*time.Hour/span), time.Hour), errorOnOutage),
+		"quota":    newLimiter(l, name+"-quota", dailyQuota(10), errorOnOutage),
 		"all":      newLimiters(l, name+"-all", errorOnOutage, bucket, fixed, log),
 	}
 }

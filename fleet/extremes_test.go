@@ -21,6 +21,7 @@ var limitsOfEachKind = map[string][]fleet.Limit{
 	"fixed":           {fleet.FixedWindow{Limit: 50, Window: 24 * time.Hour}},
 	"sliding":         {fleet.SlidingWindow{Limit: 50, Window: time.Hour}},
 	"log":             {fleet.SlidingLog{Limit: 50, Window: time.Hour}},
+	"quota":           {dailyQuota(50)},
 	"cell":            {rediscell.Limit(49, 50, time.Hour)},
 	"several": {
 		fleet.TokenBucket{Rate: limiter.Per(60, time.Hour), Burst: 60},

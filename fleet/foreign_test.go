@@ -41,6 +41,11 @@ func TestForeignValuesThatLookLikeOurs(t *testing.T) {
 		{"sliding", []any{"set", "w5 1:2 x"}, false},
 		{"sliding", []any{"set", "w99999999999999999999 1:1"}, false},
 		{"fixed", []any{"set", "f99999999999999999999 1"}, false},
+		{"quota", []any{"set", "q5 6"}, false},
+		{"quota", []any{"set", "q6 5 1"}, false},
+		{"quota", []any{"set", "q5 6 2147483648"}, false},
+		{"quota", []any{"set", "q0 9007199254740992 1"}, false},
+		{"quota", []any{"set", "q5 99999999999999999999 1"}, false},
 		{"log", []any{"zadd", 17, "x"}, true},
 		{"log", []any{"zadd", live, "x"}, true},
 	} {

@@ -27,6 +27,7 @@ func TestMemoryPerKindInRedis(t *testing.T) {
 	}{
 		"token bucket":          {fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 10}, 3, 200},
 		"fixed window":          {fleet.FixedWindow{Limit: 10, Window: time.Hour}, 3, 200},
+		"calendar quota":        {dailyQuota(10), 3, 200},
 		"sliding window":        {fleet.SlidingWindow{Limit: 10, Window: time.Hour}, 3, 200},
 		"log of 1 request":      {fleet.SlidingLog{Limit: 1000, Window: time.Hour}, 1, 200},
 		"log of 100 requests":   {fleet.SlidingLog{Limit: 1000, Window: time.Hour}, 100, 4500},

@@ -24,6 +24,7 @@ func TestMemoryOfAKeyInRedis(t *testing.T) {
 		"bucket":          {fleet.TokenBucket{Rate: limiter.Per(1000, time.Hour), Burst: 1000}, 200, 200, 0},
 		"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(999, time.Hour), Burst: 999}, 200, 200, 0},
 		"fixed":           {fleet.FixedWindow{Limit: 1000, Window: time.Hour}, 200, 200, 0},
+		"quota":           {dailyQuota(1000), 200, 200, 0},
 		"sliding":         {fleet.SlidingWindow{Limit: 1000, Window: time.Hour, Buckets: 1000}, 200, 200, 20},
 		"cell":            {rediscell.Limit(999, 1000, time.Hour), 200, 200, 0},
 		"log":             {fleet.SlidingLog{Limit: 1000, Window: time.Hour}, 1000, 200, 130},

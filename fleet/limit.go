@@ -12,8 +12,8 @@ import (
 )
 
 // Limit is one limit of a [Limiter]: a [TokenBucket], a [FixedWindow], a [SlidingWindow], a
-// [SlidingLog], or a [Shared] limit made of one of these. Packages rediscell and redisson add one
-// kind each.
+// [SlidingLog], a [CalendarQuota], or a [Shared] limit made of one of these. Packages rediscell and
+// redisson add one kind each.
 type Limit interface {
 	// compile returns the limit with its defaults filled in, or an error that names every invalid
 	// field.
@@ -37,6 +37,8 @@ type limitSpec struct {
 	// cost is set for token buckets, and cell for CL.THROTTLE.
 	cost tokenCost
 	cell *cellLimit
+	// periods adds arguments that depend on the time. It is set for calendar quotas.
+	periods *periods
 
 	// sharedBy is Shared.By or its default. It is nil for the limits of single keys.
 	sharedBy func(key string) string

@@ -69,6 +69,7 @@ func TestRefundedTokensReturnToWhereTheyCameFrom(t *testing.T) {
 	for name, kind := range map[string]fleet.Limit{
 		"bucket": fleet.TokenBucket{Rate: limiter.Per(limit, time.Hour), Burst: limit},
 		"fixed":  fleet.FixedWindow{Limit: limit, Window: time.Hour}, "log": fleet.SlidingLog{Limit: limit, Window: time.Hour},
+		"quota": dailyQuota(limit),
 	} {
 		for policyName, policy := range map[string]fleet.Config{
 			"fail local": {OnOutage: fleet.FailLocal, Share: 1}, "fail open": {OnOutage: fleet.FailOpen},

@@ -18,6 +18,7 @@ func TestRollingDeployThatAddsOrRemovesALimit(t *testing.T) {
 	second := fleet.TokenBucket{Rate: limiter.PerSecond(1000)}
 	for kind, first := range map[string]fleet.Limit{
 		"fixed":   fleet.FixedWindow{Limit: 9, Window: 24 * time.Hour},
+		"quota":   dailyQuota(9),
 		"sliding": fleet.SlidingWindow{Limit: 9, Window: 24 * time.Hour},
 		"log":     fleet.SlidingLog{Limit: 9, Window: 24 * time.Hour},
 		"quick":   fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 9},
@@ -69,6 +70,7 @@ func TestAChangeOfKindIsRefused(t *testing.T) {
 	l := connect(t)
 	kinds := map[string]fleet.Limit{
 		"fixed-window":   fleet.FixedWindow{Limit: 5, Window: time.Hour},
+		"calendar-quota": dailyQuota(5),
 		"sliding-window": fleet.SlidingWindow{Limit: 5, Window: time.Hour},
 		"sliding-log":    fleet.SlidingLog{Limit: 5, Window: time.Hour},
 		"token-bucket":   fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5},

@@ -109,8 +109,7 @@ func (s *scriptBackend) refund(ctx context.Context, k requestKey, n int, age tim
 }
 
 func (s *scriptBackend) settle(ctx context.Context, k requestKey, id string, n int, age time.Duration, at time.Time) error {
-	keys, args := s.input(k, request{n: n, at: at, ages: []time.Duration{age}, settlement: id})
-	reply, err := s.link.eval(ctx, s.script, keys, args)
+	reply, err := s.run(ctx, k, request{n: n, at: at, ages: []time.Duration{age}, settlement: id})
 	return s.explainForeign(ctx, s.checkSettled(reply, err), k)
 }
 
@@ -165,6 +164,11 @@ func (s *scriptBackend) input(k requestKey, r request) (keys []string, args []an
 	for _, limit := range s.limits {
 		keys = append(keys, s.keysOf(k, limit)...)
 		args = append(append(args, limit.script), limit.args...)
+		if limit.periods != nil {
+			for _, moment := range limit.periods.around(r.at) {
+				args = append(args, moment)
+			}
+		}
 	}
 	if r.settlement != "" {
 		keys = append(keys, s.settlementKey(s.limits[0].tagFor(k), r.settlement))
@@ -172,9 +176,19 @@ func (s *scriptBackend) input(k requestKey, r request) (keys []string, args []an
 	return keys, args
 }
 
-func (s *scriptBackend) eval(ctx context.Context, k requestKey, r request) ([]limiter.Result, error) {
+// run runs the script. It runs it once more if it had the wrong periods, and so changed nothing.
+func (s *scriptBackend) run(ctx context.Context, k requestKey, r request) ([]int64, error) {
 	keys, args := s.input(k, r)
 	reply, err := s.link.eval(ctx, s.script, keys, args)
+	if err == nil && adjustPeriods(s.limits, reply) {
+		keys, args = s.input(k, r)
+		reply, err = s.link.eval(ctx, s.script, keys, args)
+	}
+	return reply, err
+}
+
+func (s *scriptBackend) eval(ctx context.Context, k requestKey, r request) ([]limiter.Result, error) {
+	reply, err := s.run(ctx, k, r)
 	if err != nil {
 		return nil, s.explainForeign(ctx, err, k)
 	}
@@ -248,11 +262,11 @@ func resultOf(reply []int64) (limiter.Result, bool) {
 // kindNames are the names of the kinds of limits, by their scripts.
 var kindNames = map[string]string{
 	"tokenbucket": "token-bucket", "fixedwindow": "fixed-window", "slidingwindow": "sliding-window",
-	"slidinglog": "sliding-log", "throttle": "cl.throttle",
+	"slidinglog": "sliding-log", "throttle": "cl.throttle", "calendarquota": "calendar-quota",
 }
 
 // kindsByNumber are the scripts of the kinds by the numbers of kind.lua. 0 is unknown.
-var kindsByNumber = []string{"", "tokenbucket", "fixedwindow", "slidingwindow", "slidinglog", "throttle"}
+var kindsByNumber = []string{"", "tokenbucket", "fixedwindow", "slidingwindow", "slidinglog", "throttle", "calendarquota"}
 
 var kindScript = newScript("kind")
 

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/quota"
 )
 
 // settled lists limits of 60 tokens per minute. A reservation of 10 costs 100 in the end, so there
@@ -27,6 +28,7 @@ var settled = map[string]struct {
 	"fixed":           {[]fleet.Limit{fleet.FixedWindow{Limit: 60, Window: time.Minute}}, time.Minute, "f1767225600000000 0100"},
 	"sliding":         {[]fleet.Limit{fleet.SlidingWindow{Limit: 60, Window: time.Minute}}, 66 * time.Second, "w6000000 294537600:100"},
 	"log":             {[]fleet.Limit{fleet.SlidingLog{Limit: 60, Window: time.Minute}}, time.Minute, ""},
+	"quota":           {[]fleet.Limit{fleet.CalendarQuota{Limit: 60, Every: quota.Day}}, 24 * time.Hour, "q1767225600000000 1767312000000000 100"},
 	"throttle":        {[]fleet.Limit{rediscell.Limit(59, 60, time.Minute)}, 41 * time.Second, "1767225700000000000"},
 	"several": {[]fleet.Limit{
 		fleet.TokenBucket{Rate: limiter.PerMinute(600), Burst: 600},
@@ -56,7 +58,7 @@ func TestWhatIsUsedBeyondAReservationDelaysLaterRequests(t *testing.T) {
 				r := take(0, n)
 				require.False(t, r.OK, n)
 				require.Zero(t, r.Remaining, n)
-				if name != "fixed" && name != "log" && name != "sliding" {
+				if name != "fixed" && name != "log" && name != "sliding" && name != "quota" {
 					require.Equal(t, delay, r.RetryAfter, n)
 				}
 			}
@@ -268,6 +270,7 @@ func TestADebtForEver(t *testing.T) {
 		"third": fleet.TokenBucket{Rate: limiter.Per(3, time.Microsecond), Burst: 10},
 		"fixed": fleet.FixedWindow{Limit: 1, Window: time.Hour}, "fixed, slow": fleet.FixedWindow{Limit: 2, Window: 10 * years}, "fixed, large": fleet.FixedWindow{Limit: math.MaxInt32, Window: 10 * years},
 		"sliding": fleet.SlidingWindow{Limit: 1, Window: 10 * years}, "log": fleet.SlidingLog{Limit: 1, Window: 10 * years}, "log, large": fleet.SlidingLog{Limit: math.MaxInt32, Window: time.Hour},
+		"quota": dailyQuota(1), "quota, large": dailyQuota(math.MaxInt32),
 		"cell": rediscell.Limit(0, 1, 9*years), "quick cell": rediscell.Limit(9, 1000, time.Second),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/limiter/limitertest"
+	"github.com/weir-go/weir/limiter/quota"
 )
 
 // timedLimiter has the methods of a Limiter that take a time.
@@ -105,6 +106,11 @@ var suiteCases = map[string]struct {
 		[]fleet.Limit{fleet.SlidingLog{Limit: 5, Window: 3 * suiteUnit}},
 		5,
 		func(d time.Duration) int { return 5 * int(1+d/(3*time.Second)) },
+	},
+	"calendar quota": {
+		[]fleet.Limit{fleet.CalendarQuota{Limit: 5, Every: quota.Day}},
+		5,
+		func(d time.Duration) int { return 5 * int(2+d/(24*time.Hour/timeStretch)) },
 	},
 	"throttle": {
 		[]fleet.Limit{rediscell.Limit(4, 1, suiteUnit)},

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/fleet/redisson"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/quota"
 )
 
 var limitTexts = map[string]fleet.Limits{
@@ -20,6 +21,7 @@ var limitTexts = map[string]fleet.Limits{
 	"fixed-window 1000/24h":           {fleet.FixedWindow{Limit: 1000, Window: 24 * time.Hour}},
 	"fixed-window 2147483647/1ms":     {fleet.FixedWindow{Limit: math.MaxInt32, Window: time.Millisecond}},
 	"sliding-window 100/1m buckets 6": {fleet.SlidingWindow{Limit: 100, Window: time.Minute, Buckets: 6}},
+	"calendar-quota 5/month":          {fleet.CalendarQuota{Limit: 5, Every: quota.Month}},
 	"sliding-log 1/s":                 {fleet.SlidingLog{Limit: 1, Window: time.Second}},
 	"cl.throttle 15 30 60":            {rediscell.Limit(15, 30, time.Minute)},
 	"token-bucket 10/s, sliding-log 5/1h30m, shared token-bucket 1000/s burst 50": {
@@ -46,7 +48,7 @@ func TestLimitsAreReadAndWrittenAsText(t *testing.T) {
 
 func TestInvalidTextsOfLimits(t *testing.T) {
 	for text, want := range map[string]string{
-		"bucket 1/s":                        `fleet: the limit "bucket 1/s": must begin with token-bucket, fixed-window, sliding-window, sliding-log, cl.throttle or shared`,
+		"bucket 1/s":                        `fleet: the limit "bucket 1/s": must begin with token-bucket, fixed-window, sliding-window, sliding-log, calendar-quota, cl.throttle or shared`,
 		"token-bucket":                      `fleet: the limit "token-bucket": must have a rate, and may have burst and a number`,
 		"token-bucket 1/s burst":            `fleet: the limit "token-bucket 1/s burst": must have a rate, and may have burst and a number`,
 		"token-bucket 1/s burst 0":          `fleet: the limit "token-bucket 1/s burst 0": burst is "0", must be a number of at least 1`,
@@ -55,6 +57,11 @@ func TestInvalidTextsOfLimits(t *testing.T) {
 		"fixed-window 1/s burst 2":          `fleet: the limit "fixed-window 1/s burst 2": must have a rate and nothing else`,
 		"fixed-window 1.5/s":                `fleet: the limit "fixed-window 1.5/s": "1.5/s" must be like 100/s, 10/1m or 5000/24h`,
 		"fixed-window 5":                    `fleet: the limit "fixed-window 5": "5" must be like 100/s, 10/1m or 5000/24h`,
+		"calendar-quota 1/year":             `fleet: the limit "calendar-quota 1/year": "1/year" must be like 100/day, 100/week or 100/month`,
+		"calendar-quota x/day":              `fleet: the limit "calendar-quota x/day": "x/day" must be like 100/day, 100/week or 100/month`,
+		"calendar-quota 0/day":              `fleet: the limit "calendar-quota 0/day": fleet: Limit is 0, must lie between 1 and 2147483647`,
+		"calendar-quota 1/day Europe/Paris": `fleet: the limit "calendar-quota 1/day Europe/Paris": must have a quota, and may have zone and a name`,
+		"calendar-quota 1/day zone Mars":    `fleet: the limit "calendar-quota 1/day zone Mars": zone is "Mars", must be a name of the tz database`,
 		"sliding-log 0/s":                   `fleet: the limit "sliding-log 0/s": fleet: Limit is 0, must lie between 1 and 2147483647`,
 		"sliding-log 1/s,":                  `fleet: the limit "": is empty`,
 		"shared":                            `fleet: the limit "shared": is empty`,

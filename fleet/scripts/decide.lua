@@ -2,7 +2,8 @@
 --
 -- The reply has five numbers per limit: whether it agrees, its limit, the remaining tokens, after how
 -- many µs to retry (-1 for never), and after how many µs all tokens have returned. If a key holds a
--- foreign value, the reply is the single number -1.
+-- foreign value, the reply is the single number -1. If the periods of a calendar quota do not contain
+-- the time of the server, the reply is -2 and that time.
 --
 -- A settlement takes or gives back, whether the limits agree or not. Its key is written together with
 -- that, so that the same settlement changes nothing if it comes again. The reply is 1, or 0 if it came
@@ -16,7 +17,7 @@ local key, arg = 1, 6
 while arg <= #ARGV do
 	local kind = kinds[ARGV[arg]]
 	local s = { kind = kind }
-	if not kind.read(s, key, arg + 1) then return { -1 } end
+	if not kind.read(s, key, arg + 1) then return outside and { -2, now } or { -1 } end
 	states[#states + 1] = s
 	all = all and s.ok
 	key, arg = key + kind.keys, arg + kind.numbers + 1

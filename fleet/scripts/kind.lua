@@ -6,6 +6,7 @@ local forms = {
 	'^w%d+ [%d: ]+$',
 	'^n%d+:%d+:%d+$',
 	'^' .. string.rep('%d', 19) .. '$', -- ns since 1970
+	'^q%d+ %d+ %d+$',
 }
 local answer = {}
 for i, key in ipairs(KEYS) do

@@ -38,6 +38,19 @@ func (i insideKeyed) IsItself(l any) bool {
 	return false
 }
 
+// Inside returns functions of a period for the other packages of the module. Users cannot name the
+// key.
+func (p Period) Inside(friend.Key) insidePeriod { return insidePeriod{p} } //nolint:revive // only its method is needed
+
+// insidePeriod has a function of a period for package fleet.
+type insidePeriod struct{ every Period }
+
+// At returns the period of the zone that contains t.
+func (i insidePeriod) At(t time.Time, zone *time.Location) (start, end time.Time) {
+	s := calendar{every: i.every, zone: zone}.at(t)
+	return s.start, s.end
+}
+
 // Inside returns functions of a group for the other packages of the module. Users cannot name the
 // key.
 func (g *Group) Inside(friend.Key) insideGroup { return insideGroup{g} } //nolint:revive // only its methods are needed
