@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/limiter/quota"
 )
 
 // The bucket adds 100 tokens a second, one every 10ms. It holds 20, so that many can be taken at
@@ -38,6 +39,26 @@ func ExampleFixedWindow() {
 	// Output:
 	// true 600 <nil>
 	// false 600 <nil>
+}
+
+// Each tenant has 1000 calls per day, as its users in New York see days.
+func ExampleCalendarQuota() {
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		panic(err)
+	}
+	daily := fleet.NewLimiter("calls per day", fleet.Config{
+		Link: exampleLink(), Limits: []fleet.Limit{fleet.CalendarQuota{Limit: 1000, Every: quota.Day, Zone: zone}},
+		OnOutage: fleet.FailOpen,
+	})
+
+	r, err := daily.Take(context.Background(), "tenant:7", 400)
+	fmt.Println(r.OK, r.Remaining, err)
+	r, err = daily.Take(context.Background(), "tenant:7", 601)
+	fmt.Println(r.OK, r.Remaining, r.RetryAfter < 25*time.Hour, err)
+	// Output:
+	// true 600 <nil>
+	// false 600 true <nil>
 }
 
 func ExampleSlidingWindow() {

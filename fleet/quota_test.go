@@ -3,6 +3,8 @@ package fleet_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/limiter/quota"
+	"github.com/weir-go/weir/weirhttp"
 )
 
 // dailyQuota returns a quota per day, in a zone in which it is noon now. So no test runs at the end
@@ -233,6 +236,27 @@ func TestADebtOfACalendarQuotaEndsWithThePeriod(t *testing.T) {
 	require.Equal(t, 4, take(day, 0).Remaining)
 	require.NoError(t, b.SettleAt(t.Context(), testStart.Add(day), us, "user", "three", 3), "charged now")
 	require.Equal(t, 1, take(day, 0).Remaining)
+}
+
+// The headers of a response say how many tokens are left until the end of the period.
+func TestHeadersOfACalendarQuota(t *testing.T) {
+	l, zone := connect(t), dailyQuota(2).Zone
+	b := newLimiter(l, "headers", dailyQuota(2), errorOnOutage)
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies: []weirhttp.Policy{{Name: "day", By: func(*http.Request) string { return "user" }, Remote: b.Get}},
+	}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	now := time.Now().In(zone)
+	toMidnight := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, zone).Sub(now)
+	for i, status := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		require.Equal(t, status, w.Code)
+		var left, seconds int
+		_, err := fmt.Sscanf(w.Header().Get("RateLimit"), `"day";r=%d;t=%d`, &left, &seconds)
+		require.NoError(t, err, "%q", w.Header())
+		require.Equal(t, max(1-i, 0), left)
+		require.InDelta(t, toMidnight.Seconds(), seconds, 60)
+	}
 }
 
 func TestInvalidCalendarQuotas(t *testing.T) {

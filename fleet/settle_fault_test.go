@@ -26,6 +26,7 @@ var yearly = map[string]fleet.Limit{
 	"fixed":           fleet.FixedWindow{Limit: 1_000_000, Window: year},
 	"sliding":         fleet.SlidingWindow{Limit: 1_000_000, Window: year},
 	"log":             fleet.SlidingLog{Limit: 1_000_000, Window: year},
+	"quota":           dailyQuota(1_000_000),
 	"throttle":        rediscell.Limit(999_999, 1, time.Minute),
 }
 
