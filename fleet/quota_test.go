@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
 
@@ -238,25 +239,38 @@ func TestADebtOfACalendarQuotaEndsWithThePeriod(t *testing.T) {
 	require.Equal(t, 1, take(day, 0).Remaining)
 }
 
-// The headers of a response say how many tokens are left until the end of the period.
+// The headers of a refusal say how long it takes until the period ends, and X-RateLimit-Reset says
+// that of each response.
 func TestHeadersOfACalendarQuota(t *testing.T) {
-	l, zone := connect(t), dailyQuota(2).Zone
-	b := newLimiter(l, "headers", dailyQuota(2), errorOnOutage)
+	l, limit := connect(t), dailyQuota(2)
+	b := newLimiter(l, "headers", limit, errorOnOutage)
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{{Name: "day", By: func(*http.Request) string { return "user" }, Remote: b.Get}},
+		Legacy:   true,
 	}).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	now := time.Now().In(zone)
-	toMidnight := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, zone).Sub(now)
+	now := time.Now().In(limit.Zone)
+	left := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, limit.Zone).Sub(now).Seconds()
 	for i, status := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 		require.Equal(t, status, w.Code)
-		var left, seconds int
-		_, err := fmt.Sscanf(w.Header().Get("RateLimit"), `"day";r=%d;t=%d`, &left, &seconds)
-		require.NoError(t, err, "%q", w.Header())
-		require.Equal(t, max(1-i, 0), left)
-		require.InDelta(t, toMidnight.Seconds(), seconds, 60)
+		want := fmt.Sprintf(`"day";r=%d`, max(1-i, 0))
+		if status != http.StatusOK {
+			retry := w.Header().Get("Retry-After")
+			requireSeconds(t, left, retry)
+			want += ";t=" + retry
+		}
+		require.Equal(t, want, w.Header().Get("RateLimit"))
+		requireSeconds(t, left, w.Header().Get("X-RateLimit-Reset"))
 	}
+}
+
+// requireSeconds requires that a text is about a number of seconds.
+func requireSeconds(t *testing.T, want float64, text string) {
+	t.Helper()
+	seconds, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	require.InDelta(t, want, seconds, 60)
 }
 
 func TestInvalidCalendarQuotas(t *testing.T) {

@@ -21,7 +21,6 @@ func TestTokensAreSettledWhereTheyCameFrom(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]fleet.Limit{
 		"bucket": perHour(10, 10), "fixed": fleet.FixedWindow{Limit: 10, Window: year}, "log": fleet.SlidingLog{Limit: 10, Window: year},
-		"quota": dailyQuota(10),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
