@@ -63,7 +63,7 @@ var moduleImports = map[string][]string{
 		"stat", "stat/read", "exporters/otelmetric/internal", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/sdk/...",
 	},
 	"exporters/otellog": {"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/log"},
-	"fleet":             {"stat", "window", "limiter", "breaker", "fleet/internal", "github.com/redis/go-redis/v9"},
+	"fleet":             {"stat", "window", "limiter", "limiter/quota", "breaker", "internal", "fleet/internal", "github.com/redis/go-redis/v9"},
 	"fleet/internal":    {"limiter", "github.com/redis/go-redis/v9/..."},
 	redistestPath:       {"internal", "github.com/redis/go-redis/v9/..."},
 	"fleet/rediscell":   {"limiter", "fleet", "fleet/internal"},

@@ -26,6 +26,7 @@
 //	You want to …                                use              most in any W           Redis memory per key
 //	hold a rate and allow bursts                 TokenBucket      L + R                   200 bytes
 //	say "100 per minute" at low cost             FixedWindow      2 L, around an edge     200 bytes
+//	say "10,000 per day" in a time zone          CalendarQuota    L per period            200 bytes
 //	never exceed L in any W                      SlidingWindow    L; returns W/N later    200 bytes, and 20 per bucket
 //	never exceed L in any W, and use all of it   SlidingLog       L                       200 bytes, and 130 per request, or 45 up to 120
 //	replace redis-cell, or share its keys        rediscell.Limit  L + R                   200 bytes

@@ -63,9 +63,10 @@ func (l *Limiter) newSettlement(n int) (*settlement, error) {
 //
 // The debt of a bucket, of a limit of package rediscell and of a FixedWindow is paid at the rate of
 // the limit, and is cut to what is paid in 50 years. A SlidingWindow and a SlidingLog have no such
-// rate: they count what was used beyond Limit for one Window. A window counts at most 2^31-1
-// tokens. So Settle returns an error, and changes nothing, if n is above the reservation by more
-// than that, or by more than 2^40 if all limits are buckets.
+// rate: they count what was used beyond Limit for one Window. A CalendarQuota counts it until the
+// period ends. A window or a period counts at most 2^31-1 tokens. So Settle returns an error, and
+// changes nothing, if n is above the reservation by more than that, or by more than 2^40 if all
+// limits are buckets.
 func (r *Reservation) Settle(ctx context.Context, n int) error {
 	if !r.open {
 		return nil
