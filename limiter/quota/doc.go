@@ -7,8 +7,8 @@
 //	}
 //
 // Tokens that are left at the end of a period are gone, and all keys begin the next one with the
-// whole quota. For a limit that does not depend on the calendar, see package limiter. For quotas that
-// many processes share, see CalendarQuota in package fleet.
+// whole quota. For a limit that does not depend on the calendar, see package limiter. For a quota
+// that many processes share, see CalendarQuota in package fleet.
 //
 // [Group.Open] keeps what was used in a file, so that it survives the end of the process:
 //
