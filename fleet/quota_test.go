@@ -33,7 +33,7 @@ func zoneOf(t *testing.T, name string) *time.Location {
 	return zone
 }
 
-// What was taken counts until the next period begins, and not longer.
+// Tokens that were taken count until the next period begins, and not longer.
 func TestACalendarQuotaLastsUntilThePeriodEnds(t *testing.T) {
 	l := connect(t)
 	const hour, day = time.Hour, 24 * time.Hour
@@ -169,7 +169,7 @@ func TestACalendarQuotaWithAWrongClockOfTheProcess(t *testing.T) {
 	requireTake(t, refused, right.Take, "user", 1)
 }
 
-// What processes of different configurations have stored.
+// Processes of different configurations use the same keys.
 func TestACalendarQuotaWhosePeriodsChange(t *testing.T) {
 	l := connect(t)
 	east := time.FixedZone("east", 6*3600)
