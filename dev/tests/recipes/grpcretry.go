@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -20,7 +21,7 @@ const retries = `{
 		"maxAttempts": 3, "initialBackoff": "0.05s", "maxBackoff": "1s", "backoffMultiplier": 2,
 		"retryableStatusCodes": ["UNAVAILABLE"]
 	}}],
-	"retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}
+	"retryThrottling": {"maxTokens": 20, "tokenRatio": 0.1}
 }`
 
 // DialRetrying returns a connection whose gate counts a call with all its attempts once.
@@ -50,11 +51,17 @@ func DialOutside(target string, gate *weir.Gate, options ...grpc.DialOption) (*g
 
 // retryTwice retries while the server is unavailable, or the gate refuses for at most a second.
 func retryTwice(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	made, failure := 0, error(nil) // attempts that the gate allowed, and the error of the last one
 	for attempt := 0; ; attempt++ {
-		err := invoker(ctx, method, req, reply, cc, opts...)
+		err := invoker(weir.WithAttempt(ctx, made), method, req, reply, cc, opts...)
+		if _, ok := errors.AsType[*weir.RetryError](err); ok {
+			return cmp.Or(failure, err)
+		}
 		refused, wait := errors.Is(err, weir.ErrRefused), rand.N(100*time.Millisecond<<attempt)
 		if refused {
 			wait = weir.RetryAfter(err) // at least as long as the server has asked
+		} else {
+			made, failure = made+1, err
 		}
 		if !refused && status.Code(err) != codes.Unavailable || attempt == 2 || wait > time.Second {
 			return err

@@ -2,17 +2,16 @@ package recipes
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/limiter"
 )
 
 // Hedger makes hedged calls.
 type Hedger struct {
-	Gate   *weir.Gate
-	Hedges limiter.Limiter // bounds the second calls
-	Delay  time.Duration   // before a second call
+	Gate  *weir.Gate    // its retry budget bounds the second calls
+	Delay time.Duration // before a second call
 }
 
 //readme:hedge
@@ -22,20 +21,22 @@ func (h *Hedger) Run(ctx context.Context, fn func(context.Context) error) error 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the other call, which the breaker then ignores
 	ended := make(chan error, 2)
-	call := func() { ended <- h.Gate.Run(ctx, fn) }
-	go call()
+	call := func(attempt int) { ended <- h.Gate.Run(weir.WithAttempt(ctx, attempt), fn) }
+	go call(0)
 	select {
 	case err := <-ended:
 		return err
 	case <-time.After(h.Delay):
 	}
-	if h.Hedges.Take(1).OK {
-		go call()
-		if <-ended == nil {
-			return nil
-		}
+	go call(1)
+	err := <-ended
+	if err == nil {
+		return nil
 	}
-	return <-ended
+	if other := <-ended; !errors.Is(other, weir.ErrRefused) {
+		return other
+	}
+	return err
 }
 
 //readme:end

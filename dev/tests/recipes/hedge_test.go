@@ -11,27 +11,51 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/dev/tests/recipes"
-	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirtest"
 )
 
 const hedgeDelay = 100 * time.Millisecond
 
-// hedged returns a function that makes calls with up to n hedges at once.
-func hedged(t *testing.T, gate *weir.Gate, n int) func(func(context.Context) error) error {
+// hedgedGate returns a gate that allows n hedges at once.
+func hedgedGate(n int) *weir.Gate {
+	return weir.New("users", weir.Config{RetryShare: 0.001, RetryBurst: n, Breaker: breaker.Config{MinCalls: 1, FailureRate: 0.01}})
+}
+
+type hedgedCall = func(*weir.Gate, func(context.Context) error) error
+
+// hedgers make a call to the service with a hedge.
+var hedgers = map[string]func(*testing.T, *weir.Gate, func(context.Context) error) error{
+	"own": func(t *testing.T, gate *weir.Gate, fn func(context.Context) error) error {
+		t.Helper()
+		h := recipes.Hedger{Gate: gate, Delay: hedgeDelay}
+		return h.Run(t.Context(), fn)
+	},
+	"failsafe-go": func(t *testing.T, gate *weir.Gate, fn func(context.Context) error) error {
+		t.Helper()
+		_, err := recipes.FailsafeHedge(t.Context(), gate, hedgeDelay, returning(fn))
+		return err
+	},
+}
+
+// eachHedger runs a test with each of the hedgers.
+func eachHedger(t *testing.T, test func(*testing.T, hedgedCall)) {
 	t.Helper()
-	hedges := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: n})
-	h := recipes.Hedger{Gate: gate, Hedges: hedges, Delay: hedgeDelay}
-	return func(fn func(context.Context) error) error { return h.Run(t.Context(), fn) }
+	for name, call := range hedgers {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				test(t, func(gate *weir.Gate, fn func(context.Context) error) error { return call(t, gate, fn) })
+			})
+		})
+	}
 }
 
 func TestAHedgeReplacesASlowCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachHedger(t, func(t *testing.T, call hedgedCall) {
 		var service weirtest.Service
-		gate := weir.New("users", weir.Config{Breaker: breaker.Config{MinCalls: 1, FailureRate: 0.01}})
+		gate := hedgedGate(1)
 		service.Next(1, weirtest.Answer{Hang: true})
 		start := time.Now()
-		require.NoError(t, hedged(t, gate, 1)(service.Call))
+		require.NoError(t, call(gate, service.Call))
 		require.Equal(t, hedgeDelay, time.Since(start))
 		synctest.Wait()
 		totals := gate.Totals()
@@ -40,41 +64,61 @@ func TestAHedgeReplacesASlowCall(t *testing.T) {
 }
 
 func TestAQuickCallHasNoHedge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	eachHedger(t, func(t *testing.T, call hedgedCall) {
 		var service weirtest.Service
-		gate := weir.New("users", weir.Config{})
 		service.Next(1, weirtest.Answer{Err: weirtest.ErrDown})
-		require.ErrorIs(t, hedged(t, gate, 1)(service.Call), weirtest.ErrDown)
+		require.ErrorIs(t, call(hedgedGate(1), service.Call), weirtest.ErrDown)
 		require.Equal(t, 1, service.Calls(), "a hedge is no retry")
+	})
+}
+
+func TestAHedgeThatTheGateRefusesDoesNotEndTheFirstCall(t *testing.T) {
+	eachHedger(t, func(t *testing.T, call hedgedCall) {
+		var service weirtest.Service
+		gate := hedgedGate(1)
+		require.NoError(t, gate.Run(weir.WithAttempt(t.Context(), 1), service.Call))
+		for _, want := range []error{nil, weirtest.ErrDown} {
+			service.Next(1, weirtest.Answer{After: time.Second, Err: want})
+			start := time.Now()
+			require.ErrorIs(t, call(gate, service.Call), want)
+			require.Equal(t, time.Second, time.Since(start))
+		}
+		require.Equal(t, 3, service.Calls())
+		require.EqualValues(t, 2, gate.Retries().Totals().Refused)
+	})
+}
+
+func TestHedgesAreBounded(t *testing.T) {
+	eachHedger(t, func(t *testing.T, call hedgedCall) {
+		var service weirtest.Service
+		service.Always(weirtest.Answer{After: time.Second})
+		gate := hedgedGate(3)
+		for range 20 {
+			require.NoError(t, call(gate, service.Call))
+			synctest.Wait()
+		}
+		require.Equal(t, 20+3, service.Calls())
 	})
 }
 
 func TestAFailedHedgeDoesNotReplaceTheFirstCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var service weirtest.Service
-		gate := weir.New("users", weir.Config{})
 		service.Next(1, weirtest.Answer{After: time.Second})
 		service.Next(1, weirtest.Answer{Err: weirtest.ErrDown})
+		gate := weir.New("users", weir.Config{})
 		start := time.Now()
-		require.NoError(t, hedged(t, gate, 1)(service.Call))
+		require.NoError(t, hedgers["own"](t, gate, service.Call))
 		require.Equal(t, time.Second, time.Since(start))
 
 		service.Next(1, weirtest.Answer{After: time.Second})
 		time.AfterFunc(hedgeDelay/2, func() { gate.Breaker().OpenFor(time.Hour) })
-		require.NoError(t, hedged(t, gate, 1)(service.Call), "the gate refuses the hedge")
+		require.NoError(t, hedgers["own"](t, gate, service.Call), "the gate refuses the hedge")
 		require.Equal(t, 3, service.Calls())
-	})
-}
 
-func TestHedgesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var service weirtest.Service
-		call := hedged(t, weir.New("users", weir.Config{}), 3)
-		service.Always(weirtest.Answer{After: time.Second})
-		for range 20 {
-			require.NoError(t, call(service.Call))
-			synctest.Wait()
-		}
-		require.Equal(t, 20+3, service.Calls())
+		service.Next(1, weirtest.Answer{After: time.Second})
+		service.Next(1, weirtest.Answer{Err: weirtest.ErrDown})
+		gate = weir.New("users", weir.Config{})
+		require.ErrorIs(t, hedgers["failsafe-go"](t, gate, service.Call), weirtest.ErrDown, "there it does")
 	})
 }

@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,15 @@ import (
 
 // Retry makes up to four attempts. Each attempt asks the gate, and waits as long as its error says.
 func Retry[T any](ctx context.Context, gate *weir.Gate, fn func(context.Context) (T, error)) (T, error) {
+	made, failure := 0, error(nil) // attempts that the gate allowed, and the error of the last one
 	return backoff.Retry(ctx, func() (T, error) {
-		v, err := weir.Do(ctx, gate, fn)
+		v, err := weir.Do(weir.WithAttempt(ctx, made), gate, fn)
+		if _, ok := errors.AsType[*weir.RetryError](err); ok {
+			return v, backoff.Permanent(cmp.Or(failure, err))
+		}
+		if !errors.Is(err, weir.ErrRefused) {
+			made, failure = made+1, err
+		}
 		switch wait := weir.RetryAfter(err); {
 		case wait == limiter.Never:
 			return v, backoff.Permanent(err)
@@ -40,17 +48,41 @@ func NewRetryingClient(gate func(*http.Request) *weir.Gate, base http.RoundTripp
 	client := retryablehttp.NewClient()
 	base = struct{ http.RoundTripper }{base} // hides CloseIdleConnections, which each error calls
 	client.HTTPClient.Transport = weirhttp.NewTransport(gate, weirhttp.TransportConfig{Base: base})
-	client.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
-		if errors.Is(err, weir.ErrRefused) {
-			return false, err
-		}
-		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
-	}
+	client.RequestLogHook = numberAttempt
+	client.CheckRetry = checkRetry
 	client.Backoff = func(least, most time.Duration, attempt int, resp *http.Response) time.Duration {
 		// After a Retry-After, the gate holds for up to a tenth longer.
 		return retryablehttp.DefaultBackoff(least, most, attempt, resp) * 11 / 10
 	}
 	return client
+}
+
+// failureKey is the key of the error of the last attempt in the context of a request.
+type failureKey struct{}
+
+// numberAttempt tells the gate which requests are retries. PrepareRetry is called too late for it:
+// the first attempt needs a place for its error.
+func numberAttempt(_ retryablehttp.Logger, req *http.Request, attempt int) {
+	ctx := weir.WithAttempt(req.Context(), attempt)
+	if attempt == 0 {
+		ctx = context.WithValue(ctx, failureKey{}, new(error))
+	}
+	*req = *req.WithContext(ctx)
+}
+
+// checkRetry reports whether an attempt is retried. If the retry budget is used up, its error is
+// that of the attempt before.
+func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	failure := ctx.Value(failureKey{}).(*error)
+	if _, ok := errors.AsType[*weir.RetryError](err); ok {
+		return false, cmp.Or(*failure, err)
+	}
+	if errors.Is(err, weir.ErrRefused) {
+		return false, err
+	}
+	retry, why := retryablehttp.ErrorPropagatedRetryPolicy(ctx, resp, err)
+	*failure = cmp.Or(why, err)
+	return retry, why
 }
 
 //readme:end
