@@ -18,7 +18,19 @@ func weirRows() []sim.Maker {
 			"little where it opens and need not",
 			weir.Config{Adaptive: true, Breaker: breaker.Config{Cooldown: 500 * time.Millisecond}}),
 	}
-	return append(rows, Throttle("weir throttle", "throttle.Config{}", throttle.Config{}))
+	return append(rows, Throttle("weir throttle", "throttle.Config{}", throttle.Config{}),
+		retries("weir, retry budget", "weir.Config{RetryShare: 0.1}: the breaker with its defaults, and a retry budget; "+
+			"only where callers retry", weir.Config{RetryShare: 0.1}),
+		retries("retry budget alone", "the same budget, and a breaker that never opens; only where callers retry",
+			weir.Config{RetryShare: 0.1, Breaker: breaker.Config{FailureRate: breaker.Off, FailureRun: breaker.Off}}),
+	)
+}
+
+// retries returns a row for a gate with a retry budget, among scenarios whose callers retry.
+func retries(name, about string, config weir.Config) sim.Maker {
+	m := Gate(name, about, config)
+	m.Retries = true
+	return m
 }
 
 // Gate returns a row for a gate with a config.
@@ -27,7 +39,9 @@ func Gate(name, about string, config weir.Config) sim.Maker {
 		Name: name, Config: about, Draws: config.Breaker.CooldownJitter > 0,
 		New: func(sim.Setting) sim.Guard {
 			g, gate := newGate(config)
-			g.call = gate.Run
+			g.call = func(ctx context.Context, f func(context.Context) error) error {
+				return gate.Run(withAttempt(ctx, gate), f)
+			}
 			if config.MaxWait > 0 {
 				return g
 			}
@@ -38,11 +52,19 @@ func Gate(name, about string, config weir.Config) sim.Maker {
 
 // beginAt begins a call through a gate at which no call waits. Run does the same around a function.
 func beginAt(ctx context.Context, gate *weir.Gate) (done func(error), err error) {
-	permit, err := gate.Allow(ctx)
+	permit, err := gate.Allow(withAttempt(ctx, gate))
 	if err != nil {
 		return nil, err
 	}
 	return func(err error) { permit.Done(ctx, err) }, nil
+}
+
+// withAttempt marks the retries for a gate that bounds them.
+func withAttempt(ctx context.Context, gate *weir.Gate) context.Context {
+	if n := sim.SentBefore(ctx); n > 0 && gate.Retries() != nil {
+		return weir.WithAttempt(ctx, n)
+	}
+	return ctx
 }
 
 // GateWithThrottle returns a row for a gate with a config and a throttle.

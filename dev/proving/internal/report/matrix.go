@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -66,8 +67,19 @@ func (m Matrix) order() func(yield func(int) bool) {
 	}
 }
 
+// guardsIn returns the guards that have a row in a scenario.
+func (m Matrix) guardsIn(s scenario.Scenario) []sim.Maker {
+	if len(m.Seeds) == 0 {
+		return m.Guards
+	}
+	clients := s.World(sim.NewDraw(m.Seeds[0])).Clients
+	retries := slices.ContainsFunc(clients, func(c sim.Client) bool { return c.Retries > 0 })
+	return slices.DeleteFunc(slices.Clone(m.Guards), func(g sim.Maker) bool { return g.Retries && !retries })
+}
+
 // run runs one scenario.
 func (m Matrix) run(s scenario.Scenario) Result {
+	m.Guards = m.guardsIn(s)
 	type job struct{ guard, seed int }
 	runs := make([][]sim.Figures, len(m.Guards))
 	broken := make([][]error, len(m.Guards))

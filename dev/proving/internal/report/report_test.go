@@ -81,6 +81,24 @@ func run(m report.Matrix) []report.Result { return m.Run(func(report.Result) {})
 
 func weir() sim.Maker { return guards.All()[0] }
 
+func TestRowsOfRetriesNeedClientsThatRetry(t *testing.T) {
+	budget := sim.None()
+	budget.Name, budget.Retries = "budget", true
+	m := matrix(sim.None(), budget, weir())
+	m.Seeds = m.Seeds[:1]
+	world := m.Scenarios[0].World
+	m.Scenarios[0].World = func(d sim.Draw) sim.World {
+		w := world(d)
+		w.Clients[0].Retries = 1
+		return w
+	}
+	results := run(m)
+	require.Len(t, results[0].Rows, 3)
+	require.Equal(t, "budget", results[0].Rows[1].Guard.Name)
+	require.Len(t, results[1].Rows, 2)
+	require.Equal(t, "weir", results[1].Rows[1].Guard.Name)
+}
+
 func TestMatrixHasAllRowsInOrder(t *testing.T) {
 	var told []string
 	m := matrix(sim.None(), sim.Oracle(), weir())

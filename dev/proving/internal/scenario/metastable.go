@@ -14,7 +14,8 @@ func metastable() Scenario {
 		Text: "200 calls per second use 70 % of the capacity, and callers retry three times. A surge doubles the calls for " +
 			"10 s. Calls time out, retries multiply the load by up to four, and so the overload remains when the surge " +
 			"has gone: a metastable failure (Bronson et al., HotOS 2021). Figures named meanwhile cover the 60 s after " +
-			"the surge, in which the service could answer all calls.",
+			"the surge, in which the service could answer all calls. A retry budget ends the overload even without a " +
+			"breaker, because retries then add at most a tenth to the load: see the row retry budget alone.",
 		World: func(d sim.Draw) sim.World {
 			w := steadyWorld(d, 200, 0.7)
 			c := &w.Clients[0]

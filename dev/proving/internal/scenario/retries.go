@@ -28,7 +28,8 @@ func retriesWithoutBudget() Scenario {
 		Name:  "retries-without-budget",
 		Title: "Brooker's retries: the guard alone",
 		Text: "The same failures and the same three retries without a token bucket. The guard sees each attempt. Compare " +
-			"the calls sent with those of the row none above.",
+			"the calls sent with those of the row none above. The rows with a retry budget count attempts in the guard " +
+			"itself, and a tenth of a retry is earned by each first call, not by each good one.",
 		World: func(d sim.Draw) sim.World { return retryWorld(d, 0) },
 		Shown: []Column{goodMeanwhile, failedMeanwhile, refusedMeanwhile, sentMeanwhile, openings},
 	}

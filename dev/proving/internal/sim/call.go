@@ -19,6 +19,7 @@ type call struct {
 	left    bool          // the client of a stream has left
 	host    int           // of the first attempt
 	began   time.Duration
+	sent    int // attempts that have ended, without those that the guard refused
 }
 
 // openLoop is the user of all calls of an open loop.
@@ -62,6 +63,8 @@ func (k *call) attempted(a *attempt, e ending) {
 	now := r.now()
 	if e.refused {
 		r.tally.refusal(now)
+	} else {
+		k.sent++
 	}
 	r.tally.attempted(a, e)
 	if e.err != nil && k.mayRetry(a) {

@@ -43,8 +43,11 @@ func (d *deadline) Err() error {
 }
 
 func (d *deadline) Value(key any) any {
-	if key == (hostKey{}) {
+	switch key {
+	case hostKey{}:
 		return d.attempt.host
+	case sentKey{}:
+		return d.attempt.call.sent
 	}
 	return nil
 }
@@ -56,6 +59,15 @@ type hostKey struct{}
 func Host(ctx context.Context) int {
 	host, _ := ctx.Value(hostKey{}).(int)
 	return host
+}
+
+type sentKey struct{}
+
+// SentBefore returns how many attempts of the same call were sent before the attempt with the
+// context: the attempt is a retry if there is one.
+func SentBefore(ctx context.Context) int {
+	sent, _ := ctx.Value(sentKey{}).(int)
+	return sent
 }
 
 // AfterFunc lets package context derive contexts from d without a goroutine for each.
