@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/striped"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -19,9 +20,10 @@ import (
 type attemptKey struct{}
 
 // WithAttempt returns a context for the nth further attempt of a call: 1 is the first retry, or the
-// first hedge. 0 or less is the call itself. Gates with a retry budget count such calls as retries:
-// see Config.RetryShare. Clients of weirhttp and weirgrpc tell the service the number, so that its
-// Shed refuses retries first.
+// first hedge. 0 or less is the call itself. Count only attempts that no gate has refused: what
+// follows them is not a retry for the service. Gates with a retry budget count such calls as
+// retries: see Config.RetryShare. Clients of weirhttp and weirgrpc tell the service the number, so
+// that its Shed refuses retries first.
 //
 // A server does not pass the number of a request on to the calls that it makes for the request,
 // because these are first calls of its own.
@@ -36,8 +38,7 @@ func Attempt(ctx context.Context) int {
 }
 
 // RetryError is the error of a retry or hedge that the retry budget does not allow: see
-// Config.RetryShare. It matches ErrRefused. It has no RetryAfter, because the budget grows by first
-// calls and not by time: do not retry again.
+// Config.RetryShare. It matches ErrRefused.
 type RetryError struct {
 	// Name is the name of the gate, or of the budget if gates share it.
 	Name string
@@ -48,6 +49,9 @@ type RetryError struct {
 func (e *RetryError) Error() string {
 	return fmt.Sprintf("retry budget %s is used up: it allows %.4g retries per first call", strconv.Quote(e.Name), e.Share)
 }
+
+// RetryAfter returns limiter.Never, because the budget grows by first calls and not by time.
+func (e *RetryError) RetryAfter() time.Duration { return limiter.Never }
 
 // Is reports whether the target is ErrRefused.
 func (e *RetryError) Is(target error) bool { return target == ErrRefused }

@@ -29,7 +29,7 @@ func requireNoRetries(t *testing.T, err error) {
 	_, ok := errors.AsType[*weir.RetryError](err)
 	require.True(t, ok, "%v", err)
 	require.ErrorIs(t, err, weir.ErrRefused)
-	require.Zero(t, weir.RetryAfter(err))
+	require.Equal(t, limiter.Never, weir.RetryAfter(err))
 }
 
 func TestAttempt(t *testing.T) {
