@@ -51,9 +51,13 @@ func (g *Gate) setRemaining(p *Permit, resource, n int, reset time.Duration) {
 	}
 	now, reset := g.now(), min(reset, longestReset)
 	longest, share := inBreaker.Stretch(g.breaker, now, reset)
+	call := p.reported
+	if call != nil && call.told != t { // it began under another word
+		call = nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.report(p.reported, resource, report{
+	t.report(call, resource, report{
 		now: now.Sub(g.epoch), left: min(int64(max(n, 0)), mostLeft), reset: reset, longest: longest, share: share,
 	})
 }

@@ -122,6 +122,29 @@ func TestACallThatHangsIsCountedInLaterWords(t *testing.T) {
 	})
 }
 
+// A call may begin under one word and end under another, at the same time as others.
+func TestCallsThatOutliveAWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("api", weir.Config{Breaker: exact})
+		var wg sync.WaitGroup
+		for i := range 200 {
+			wg.Go(func() {
+				permit, err := g.Allow(bg())
+				if err != nil {
+					return
+				}
+				time.Sleep(time.Duration(i%7) * 50 * time.Millisecond)
+				g.SetRemaining(&permit, 10, time.Millisecond)
+				permit.Done(bg(), nil)
+			})
+			time.Sleep(3 * time.Millisecond)
+		}
+		wg.Wait()
+		time.Sleep(time.Second)
+		requireAllowed(t, g, 100)
+	})
+}
+
 func TestAWordEndsWithItsClock(t *testing.T) {
 	g := weir.New("api", weir.Config{Breaker: exact})
 	synctest.Test(t, func(t *testing.T) {
