@@ -55,6 +55,8 @@ func (e *RefusedError) GRPCStatus() *status.Status {
 		s.Code, s.Message, info.Reason = int32(codes.Unavailable), "refused by a throttle", "THROTTLED"
 	case hopeless:
 		s.Code, s.Message, info.Reason = int32(codes.DeadlineExceeded), fmt.Sprintf("%q: the deadline is too near", name), "HOPELESS"
+	case retries:
+		s.Message, info.Reason = fmt.Sprintf("%q: too many retries", name), "RETRIES"
 	case limited:
 	}
 	s.Details = []*anypb.Any{packMessage(info)}

@@ -105,7 +105,7 @@ func (e *RefusedError) attributes() []attribute.KeyValue {
 	case open:
 		by, _ := errors.AsType[*breaker.OpenError](e.Err)
 		attrs = append(attrs, attribute.String(keyBreaker, name), attribute.String(keyState, string(by.State)))
-	case limited, held, hopeless:
+	case limited, held, hopeless, retries:
 		attrs = append(attrs, attribute.String(keyLimiter, name))
 	case throttled:
 	}
