@@ -310,8 +310,8 @@ func TestADebtIsPaidInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newLimiter(l, "in time "+name, c.limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
-			r := reserve(t, b, "user", 5)
 			began := time.Now()
+			r := reserve(t, b, "user", 5)
 			require.NoError(t, r.Settle(t.Context(), 35))
 			charged := time.Now()
 			// Wait would ask only when the tokens should be there
