@@ -68,8 +68,9 @@ func (c *Cost) tokens() int {
 // Settle replaces the estimate by what the call has really cost, at every gate that has allowed it.
 // What it has cost less is given back as far as it still counts. What it has cost more becomes a
 // debt of the limit: see [limiter.Reservation.Settle]. Call it when the cost is known, also before
-// the end of the call. Without it the estimate stays charged. A second Settle does nothing, unless
-// another call was made meanwhile. A negative n counts as 0.
+// the end of the call. Without it the estimate stays charged; time.AfterFunc can call Settle at a
+// deadline. A second Settle does nothing, unless another call was made meanwhile. A negative n
+// counts as 0.
 //
 // Only a Remote makes Settle block, even if the context of the call has ended, and return an error.
 // After an error it is not known whether the Remote has charged what the call has cost more.

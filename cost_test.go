@@ -496,3 +496,78 @@ func TestCostsUnderLoad(t *testing.T) {
 		return int64(much-shared.Take(0).Remaining) == total.Load()
 	}, 5*time.Second, time.Millisecond)
 }
+
+// costEvent is a call that a gate has allowed.
+type costEvent struct {
+	at, settled      time.Duration
+	estimate, actual int
+}
+
+// In any span from one call to the next, what is used is at most the burst, what comes back in the
+// span, and what the calls in flight at its end have used beyond their estimates: whatever waits,
+// fails, is settled early or late, and whatever other limits the gate has.
+func TestCostsOfAGateInAnySpan(t *testing.T) {
+	checked, debts := 0, 0
+	for seed := range uint64(100) {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		synctest.Test(t, func(t *testing.T) {
+			burst, perSecond := 50+rnd.IntN(500), 20+rnd.IntN(200)
+			costs := limiter.GroupConfig[string]{Rate: limiter.PerSecond(float64(perSecond)), Burst: burst}
+			config := weir.GroupConfig{Gate: weir.Config{Rate: limiter.Unlimited()}}
+			if rnd.IntN(2) == 0 {
+				config.Gate.MaxWait = time.Duration(rnd.IntN(20)) * time.Second
+				config.Gate.MaxConcurrent = 1 + rnd.IntN(5)
+			}
+			group := weir.NewGroup[string]("tenants", config)
+			group.SetLimits(keysOf(1+rnd.IntN(2000)), limiter.NewGroup(costs))
+			began := time.Now()
+			var mu sync.Mutex
+			var events []*costEvent
+			var wg sync.WaitGroup
+			for range 150 {
+				e := &costEvent{estimate: 1 + rnd.IntN(burst), actual: rnd.IntN(2 * burst)}
+				takes, fails := time.Duration(rnd.IntN(3000))*time.Millisecond, rnd.IntN(5) == 0
+				wg.Go(func() {
+					ctx, cost := weir.WithCost(bg(), e.estimate)
+					_ = group.Get("a").Run(ctx, func(context.Context) error {
+						mu.Lock()
+						e.at = time.Since(began)
+						events = append(events, e)
+						mu.Unlock()
+						time.Sleep(takes)
+						settle(t, cost, e.actual)
+						e.settled = time.Since(began)
+						if fails {
+							return errDown
+						}
+						return nil
+					})
+				})
+				time.Sleep(time.Duration(rnd.IntN(2000)) * time.Millisecond)
+			}
+			wg.Wait()
+			for i, from := range events {
+				used := 0
+				for j, to := range events[i:] {
+					used += to.actual
+					over := 0
+					for _, e := range events[:i+j+1] {
+						if e.settled >= to.at {
+							over += max(e.actual-e.estimate, 0)
+						}
+					}
+					allowed := float64(burst) + float64(perSecond)*(to.at-from.at).Seconds() + float64(over)
+					if float64(used) > allowed+1e-3 {
+						t.Fatalf("seed %d: %d used from %v to %v, %.1f allowed", seed, used, from.at, to.at, allowed)
+					}
+					checked++
+				}
+				if from.actual > from.estimate {
+					debts++
+				}
+			}
+		})
+	}
+	require.Greater(t, checked, 100_000)
+	require.Greater(t, debts, 1000)
+}

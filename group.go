@@ -378,7 +378,8 @@ func (g *Group[K]) Reconfigure(c GroupConfig) error {
 // Calls of a key without room in one of them are refused, unless its ShareNew is set. Give them
 // names if you need their metrics; the group exports none of its limits after SetLimits. Forget
 // does not change what a key has taken of them, and Reconfigure keeps them. Calls that wait begin
-// to wait again, as after Reconfigure. In a group with a MaxWait, calls may wait for both.
+// to wait again, as after Reconfigure. For a MaxWait, set Gate.Rate too, for example to
+// limiter.Unlimited().
 func (g *Group[K]) SetLimits(calls, costs *limiter.Group[K]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

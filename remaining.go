@@ -12,7 +12,8 @@ import (
 // yet, are subtracted. A further call waits until then as during a [Gate.Hold], or is refused with
 // a [*limiter.LimitedError] whose Reason is limiter.Held. After the reset the gate allows as many
 // calls as the service has left at most in the time before, until the service says more. If it says
-// no more for as long again, its word is forgotten. Until a reset the least n counts.
+// no more for as long again, its word is forgotten. The word of a later call replaces that of an
+// earlier one, and among calls at the same time the least n counts.
 //
 // The time is stretched by a random share, as that of a Hold. A negative n counts as 0.
 // SetRemaining does nothing if reset is 0 or less. Transports call it: see
@@ -85,9 +86,10 @@ type report struct {
 
 // remaining is the last word of a service about one resource.
 //
-// Responses may come in another order than the service has counted the calls. But until the reset a
-// later count is a lower one. So the least number counts, and all calls that were answered are in
-// it. Those in flight may not be, so they are subtracted.
+// A word is later than another if its call began after that was heard. Then it replaces the other:
+// the number may be higher, because some services give back tokens all the time. Of calls at the
+// same time it is not known which one the service counted last, and the least number counts. It has
+// all calls that were answered. Those in flight are subtracted, because it may not have them.
 type remaining struct {
 	left        int64         // the least since the last reset
 	inFlight    int64         // what the calls in flight take that have no answer
@@ -95,7 +97,7 @@ type remaining struct {
 	until, last time.Duration // when the word is about, and when it is forgotten
 	reset       time.Duration
 	stretch     uint64        // the share of the longest stretch
-	since       time.Duration // the first word since the last reset
+	heard       time.Duration // when left was heard
 	renewed     bool          // the time has passed, and there was no word since
 	asked       bool          // a call has passed since the reset
 }
@@ -154,7 +156,7 @@ func (r *remaining) nextWord(now time.Duration) time.Duration {
 // allows reports whether a call may pass.
 func (r *remaining) allows(now time.Duration, weight int64) bool {
 	if now >= r.until && !r.renewed {
-		r.renewed, r.asked, r.left, r.most = true, false, r.most, 0
+		r.renewed, r.asked, r.left, r.most, r.heard = true, false, r.most, 0, now-1
 	}
 	// one call may always pass after the reset, because only a response can say more
 	return r.left-r.inFlight >= weight || r.renewed && !r.asked
@@ -181,16 +183,16 @@ func (t *told) report(call *reported, resource int, word report) {
 	part, _ := bits.Mul64(r.stretch, uint64(word.longest))
 	reset := word.reset + time.Duration(part)
 	until := word.now + reset
-	later := until - r.until
-	switch {
-	case isOver || r.renewed:
-		r.left, r.until, r.since = word.left, until, word.now
-	case later.Abs() <= sameReset:
-		r.left, r.until = min(r.left, word.left), max(r.until, until)
-	case later < 0 && call != nil && call.began < r.since:
+	switch later := until - r.until; {
+	case isOver, later > sameReset, call != nil && call.began > r.heard:
+		r.left, r.until, r.heard = word.left, until, word.now
+	case r.renewed, later < -sameReset:
 		return // it was counted before the last reset
 	default:
-		r.left, r.until, r.since = word.left, until, word.now
+		r.until = max(r.until, until)
+		if word.left < r.left {
+			r.left, r.heard = word.left, word.now
+		}
 	}
 	r.renewed, r.reset = false, reset
 	r.most = max(r.most, word.left+weight)

@@ -88,6 +88,50 @@ func TestTheLeastWordCounts(t *testing.T) {
 	})
 }
 
+func TestAWordFromBeforeTheReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("api", weir.Config{Breaker: exact})
+		tell(t, g, 5, 10*time.Second)
+		late, err := g.Allow(bg())
+		require.NoError(t, err)
+		time.Sleep(10 * time.Second)
+		requireAllowed(t, g, 1)
+		time.Sleep(time.Millisecond)
+		g.SetRemaining(&late, 0, time.Second)
+		late.Done(bg(), nil)
+		requireAllowed(t, g, 5)
+		requireHeldFor(t, g, time.Second)
+	})
+}
+
+// Two calls at the same time, of which the service counts one before its reset and one after it, in
+// either order of their answers.
+func TestCallsAroundAReset(t *testing.T) {
+	for _, newFirst := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			g := weir.New("api", weir.Config{Breaker: exact})
+			tell(t, g, 5, 20*time.Second)
+			before, err := g.Allow(bg())
+			require.NoError(t, err)
+			after, err := g.Allow(bg())
+			require.NoError(t, err)
+			time.Sleep(19 * time.Second)
+			for _, isNew := range []bool{newFirst, !newFirst} {
+				time.Sleep(time.Millisecond)
+				if isNew {
+					g.SetRemaining(&after, 9, 20*time.Second)
+				} else {
+					g.SetRemaining(&before, 0, time.Second)
+				}
+			}
+			before.Done(bg(), nil)
+			after.Done(bg(), nil)
+			requireAllowed(t, g, 9)
+			require.ErrorIs(t, g.Run(bg(), succeed), limiter.ErrLimited)
+		})
+	}
+}
+
 func TestWordsThatMeanNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("api", weir.Config{Breaker: exact})
@@ -277,9 +321,9 @@ func (s *fixedWindow) call(g *weir.Gate) error {
 	return err
 }
 
-// A service that counts exactly and tells what is left refuses hardly any call of a client that
-// obeys, whose calls overlap and arrive in any order. Before the first answers it cannot know.
-func TestAClientThatObeysIsHardlyRefused(t *testing.T) {
+// A service that counts exactly and tells what is left refuses no call of a client that obeys and
+// has one answer, although calls overlap and arrive in any order.
+func TestAClientThatObeysIsNotRefused(t *testing.T) {
 	total, refused := 0, 0
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -324,4 +368,62 @@ func TestAServiceThatLiesHarmsOnlyItself(t *testing.T) {
 			requireAllowed(t, group.Get("a"), 50)
 		})
 	}
+}
+
+// bucketService is a service with a token bucket. It says what is left, and in how many whole
+// seconds the bucket is full.
+type bucketService struct{ bucket *limiter.TokenBucket }
+
+func (s bucketService) call(g *weir.Gate, random *rand.Rand) error {
+	permit, err := g.Allow(bg())
+	if err != nil {
+		return err
+	}
+	there, back := time.Duration(random.IntN(30))*time.Millisecond, time.Duration(random.IntN(30))*time.Millisecond
+	time.Sleep(there)
+	r := s.bucket.Take(1)
+	time.Sleep(back)
+	g.SetRemaining(&permit, r.Remaining, max(r.ResetAfter.Truncate(time.Second)+time.Second, time.Second))
+	if !r.OK {
+		err = errTooMany
+	}
+	permit.Record(bg(), err, breaker.Success)
+	return err
+}
+
+// A client that stays below the limit of the service is hardly held, although what is left rises and
+// falls. Without obedience, one of the calls gets a 429.
+func TestAClientBelowTheLimitIsNotRefused(t *testing.T) {
+	total, held, tooMany := 0, 0, 0
+	for seed := range uint64(30) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		synctest.Test(t, func(t *testing.T) {
+			burst := 20 + rnd.IntN(200)
+			perSecond := 5 + rnd.Float64()*200
+			g := weir.New("api", weir.Config{Breaker: exact})
+			service := bucketService{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst})}
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for range 2000 {
+				random := rand.New(rand.NewPCG(rnd.Uint64(), 6))
+				wg.Go(func() {
+					err := service.call(g, random)
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case errors.Is(err, limiter.ErrLimited):
+						held++
+					case err != nil:
+						tooMany++
+					}
+				})
+				time.Sleep(time.Duration(rnd.ExpFloat64() / (0.95 * perSecond) * float64(time.Second)))
+			}
+			wg.Wait()
+			total += 2000
+		})
+	}
+	t.Logf("%d of %d held, %d answered 429", held, total, tooMany)
+	require.Less(t, held, total/1000)
+	require.Zero(t, tooMany)
 }

@@ -211,7 +211,8 @@ func (r *Reservation) Refund(n int) {
 // The debt of a bucket or of a fixed window is paid at the rate of the limit. It is forgotten by
 // Forget, by a change to Off or Unlimited, and by a clock that goes back. A sliding window or log
 // has no rate at which a debt can be paid: it counts what was used beyond Limit for one Window, as
-// all other tokens. A limiter of another package needs a method Charge: see [Limiter].
+// all other tokens, so that the bound holds for spans of one Window. A limiter of another package
+// needs a method Charge: see [Limiter].
 func (r *Reservation) Settle(n int) {
 	if r.claim() {
 		r.settleAt(time.Now(), n)

@@ -190,7 +190,9 @@ type TransportConfig struct {
 	// answers 429: see weir.Gate.SetRemaining. It reads RateLimit and RateLimit-Policy, of draft 10
 	// of the IETF, and X-RateLimit-Remaining with its Reset, also with -Requests and -Tokens at the
 	// end. Tokens, and a unit other than requests, are what calls cost: see weir.WithCost. A time
-	// until the reset above MaxRetryAfter is cut to it. Default false.
+	// until the reset above MaxRetryAfter is cut to it. The limit of which the least is left counts
+	// for all requests of a gate, so give requests with other limits a gate of their own. Default
+	// false.
 	ObeyRemaining bool
 	// CountBodyFailures records one more failed call for each response body that fails while it is
 	// read, in addition to the outcome that is known from the headers. Default false.
