@@ -503,9 +503,9 @@ type costEvent struct {
 	estimate, actual int
 }
 
-// In any span from one call to the next, what is used is at most the burst, what comes back in the
-// span, and what the calls in flight at its end have used beyond their estimates: whatever waits,
-// fails, is settled early or late, and whatever other limits the gate has.
+// In any span from one call to another, what is used is at most the burst, what comes back in the
+// span, and what the calls in flight at its end have used beyond their estimates. Calls wait for
+// costs, calls and slots, and some fail.
 func TestCostsOfAGateInAnySpan(t *testing.T) {
 	checked, debts := 0, 0
 	for seed := range uint64(100) {

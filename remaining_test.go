@@ -391,8 +391,8 @@ func (s bucketService) call(g *weir.Gate, random *rand.Rand) error {
 	return err
 }
 
-// A client that stays below the limit of the service is hardly held, although what is left rises and
-// falls. Without obedience, one of the calls gets a 429.
+// A client that stays below the limit of the service is hardly held, although what is left rises
+// and falls. Without obedience, one of the calls gets a 429.
 func TestAClientBelowTheLimitIsNotRefused(t *testing.T) {
 	total, held, tooMany := 0, 0, 0
 	for seed := range uint64(30) {
