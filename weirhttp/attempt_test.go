@@ -7,10 +7,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -80,4 +83,33 @@ func TestARetryBeyondTheBudgetIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, weir.ErrRefused)
 		require.Equal(t, err, error(refused))
 	}
+}
+
+func TestAShedRefusesTheRetriesOfATransportFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1, Queue: inflight.Queue{Target: time.Minute}})
+		server := weirhttp.Shed(flight, weirhttp.ShedConfig{})(handlerTaking(time.Second))
+		transport := weirhttp.NewTransport(weirhttp.ForAll(weir.New("api", weir.Config{})), weirhttp.TransportConfig{
+			Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+				w := httptest.NewRecorder()
+				server.ServeHTTP(w, req.WithContext(t.Context())) // which has no attempt
+				return w.Result(), nil
+			}),
+		})
+		send := func(attempt int) <-chan int {
+			status := make(chan int, 1)
+			go func() {
+				req := newGet(t, "http://api/")
+				resp, err := transport.RoundTrip(req.WithContext(weir.WithAttempt(req.Context(), attempt)))
+				if err == nil {
+					status <- resp.StatusCode
+					_ = resp.Body.Close()
+				}
+			}()
+			synctest.Wait()
+			return status
+		}
+		ahead, retried, first := send(0), send(1), send(0)
+		require.Equal(t, []int{200, 503, 200}, []int{<-ahead, <-retried, <-first})
+	})
 }
