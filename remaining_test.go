@@ -397,7 +397,7 @@ func TestAClientBelowTheLimitIsNotRefused(t *testing.T) {
 	total, held, tooMany := 0, 0, 0
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
-		synctest.Test(t, func(t *testing.T) {
+		synctest.Test(t, func(*testing.T) {
 			burst := 20 + rnd.IntN(200)
 			perSecond := 5 + rnd.Float64()*200
 			g := weir.New("api", weir.Config{Breaker: exact})

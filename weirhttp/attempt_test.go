@@ -97,9 +97,8 @@ func TestAShedRefusesTheRetriesOfATransportFirst(t *testing.T) {
 			}),
 		})
 		send := func(attempt int) <-chan int {
-			status := make(chan int, 1)
+			status, req := make(chan int, 1), newGet(t, "http://api/")
 			go func() {
-				req := newGet(t, "http://api/")
 				resp, err := transport.RoundTrip(req.WithContext(weir.WithAttempt(req.Context(), attempt)))
 				if err == nil {
 					status <- resp.StatusCode
