@@ -72,7 +72,8 @@ func TestRunEndsEarly(t *testing.T) {
 	var out bytes.Buffer
 	began := testenv.Running()
 	require.NoError(t, run(ctx, options{run: time.Hour}, &out))
-	require.Less(t, testenv.Running()-began, 20*5*time.Second) // enough for processes on a busy machine to connect
+	// Far less than the hour that the run was given.
+	require.Less(t, testenv.Running()-began, 20*5*time.Second)
 	require.Contains(t, out.String(), `{"processes":3,`)
 }
 
