@@ -20,8 +20,8 @@ func weirRows() []sim.Maker {
 	}
 	return append(rows, Throttle("weir throttle", "throttle.Config{}", throttle.Config{}),
 		retries("weir, retry budget", "weir.Config{RetryShare: 0.1}: the breaker with its defaults, and a retry budget; "+
-			"only where callers retry", weir.Config{RetryShare: 0.1}),
-		retries("retry budget alone", "the same budget, and a breaker that never opens; only where callers retry",
+			"only where callers retry and give up", weir.Config{RetryShare: 0.1}),
+		retries("retry budget alone", "the same budget, and a breaker that never opens; only where callers retry and give up",
 			weir.Config{RetryShare: 0.1, Breaker: breaker.Config{FailureRate: breaker.Off, FailureRun: breaker.Off}}),
 	)
 }

@@ -73,7 +73,7 @@ func (m Matrix) guardsIn(s scenario.Scenario) []sim.Maker {
 		return m.Guards
 	}
 	clients := s.World(sim.NewDraw(m.Seeds[0])).Clients
-	retries := slices.ContainsFunc(clients, func(c sim.Client) bool { return c.Retries > 0 })
+	retries := slices.ContainsFunc(clients, func(c sim.Client) bool { return c.Retries > 0 && !c.ObeysRetryAfter })
 	return slices.DeleteFunc(slices.Clone(m.Guards), func(g sim.Maker) bool { return g.Retries && !retries })
 }
 

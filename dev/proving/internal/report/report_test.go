@@ -81,22 +81,29 @@ func run(m report.Matrix) []report.Result { return m.Run(func(report.Result) {})
 
 func weir() sim.Maker { return guards.All()[0] }
 
-func TestRowsOfRetriesNeedClientsThatRetry(t *testing.T) {
+func TestRowsOfRetriesNeedClientsThatRetryAndGiveUp(t *testing.T) {
 	budget := sim.None()
 	budget.Name, budget.Retries = "budget", true
 	m := matrix(sim.None(), budget, weir())
 	m.Seeds = m.Seeds[:1]
-	world := m.Scenarios[0].World
-	m.Scenarios[0].World = func(d sim.Draw) sim.World {
-		w := world(d)
-		w.Clients[0].Retries = 1
-		return w
+	retry := func(s scenario.Scenario, obeys bool) scenario.Scenario {
+		world := s.World
+		s.World = func(d sim.Draw) sim.World {
+			w := world(d)
+			w.Clients[0].Retries, w.Clients[0].ObeysRetryAfter = 1, obeys
+			return w
+		}
+		return s
 	}
+	outage := m.Scenarios[0]
+	m.Scenarios[0] = retry(outage, false)
+	m.Scenarios = append(m.Scenarios, retry(outage, true))
 	results := run(m)
 	require.Len(t, results[0].Rows, 3)
 	require.Equal(t, "budget", results[0].Rows[1].Guard.Name)
 	require.Len(t, results[1].Rows, 2)
 	require.Equal(t, "weir", results[1].Rows[1].Guard.Name)
+	require.Len(t, results[2].Rows, 2, "clients that obey would never be answered")
 }
 
 func TestMatrixHasAllRowsInOrder(t *testing.T) {

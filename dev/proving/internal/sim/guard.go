@@ -38,8 +38,9 @@ type Maker struct {
 	// Draws is true for a guard that draws random numbers of its own. For such a guard, the same
 	// seed does not always give the same figures.
 	Draws bool
-	// Retries is true for a guard that differs from others only if callers retry. It has no rows in
-	// other scenarios.
+	// Retries is true for a guard that bounds retries. It has rows only in scenarios whose callers
+	// retry and give up in the end. Where callers obey refusals until they are answered, it would
+	// tell them never to try again.
 	Retries bool
 	// Peer is true for another library, false for none, for weir and for the oracle.
 	Peer bool
