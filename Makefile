@@ -169,7 +169,7 @@ bench-results: deps ## Measure everything and write dev/bench/RESULTS.md
 	@go run -C dev/bench . results
 
 .PHONY: proving proving-quick
-proving: ## Compare how well guards protect, in virtual time, and write docs/protection.md; half an hour
+proving: ## Compare how well guards protect, in virtual time, and write docs/protection.md; 45 minutes
 	@go run -C dev/proving . whole
 proving-quick: ## The main rows of that, in about a minute; fails where a goal that was reached is lost
 	@go run -C dev/proving . quick
