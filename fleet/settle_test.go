@@ -135,6 +135,9 @@ func TestSettleInBothDirections(t *testing.T) {
 	}
 }
 
+// mostCharged is the most tokens that one settlement of a bucket can take.
+const mostCharged = min(1<<40, math.MaxInt)
+
 // A settlement that is too large changes nothing, and the reservation can be settled otherwise.
 func TestSettleForMoreThanCanBeCharged(t *testing.T) {
 	l := connect(t)
@@ -144,7 +147,7 @@ func TestSettleForMoreThanCanBeCharged(t *testing.T) {
 		require.NoError(t, err)
 		most := math.MaxInt32
 		if _, bucket := c.limits[0].(fleet.TokenBucket); bucket && name != "several" || name == "throttle" {
-			most = 1 << 40
+			most = mostCharged
 		}
 		require.ErrorContains(t, r.Settle(t.Context(), most+11), "more than were reserved", name)
 		require.ErrorContains(t, r.Settle(t.Context(), math.MaxInt), "more than were reserved", name)
@@ -269,7 +272,7 @@ func TestADebtForEver(t *testing.T) {
 	const years = 365 * 24 * time.Hour
 	for name, limit := range map[string]fleet.Limit{
 		"bucket": perHour(60, 60), "slowest": fleet.TokenBucket{Rate: limiter.Per(1, 50*years), Burst: 1}, "slow": fleet.TokenBucket{Rate: limiter.Per(1, 9*years), Burst: 5},
-		"fastest": fleet.TokenBucket{Rate: limiter.PerSecond(1e9), Burst: 1 << 40}, "parts": fleet.TokenBucket{Rate: limiter.Per(3, time.Second+1), Burst: 1 << 30},
+		"fastest": fleet.TokenBucket{Rate: limiter.PerSecond(1e9), Burst: mostCharged}, "parts": fleet.TokenBucket{Rate: limiter.Per(3, time.Second+1), Burst: 1 << 30},
 		"third": fleet.TokenBucket{Rate: limiter.Per(3, time.Microsecond), Burst: 10},
 		"fixed": fleet.FixedWindow{Limit: 1, Window: time.Hour}, "fixed, slow": fleet.FixedWindow{Limit: 2, Window: 10 * years}, "fixed, large": fleet.FixedWindow{Limit: math.MaxInt32, Window: 10 * years},
 		"sliding": fleet.SlidingWindow{Limit: 1, Window: 10 * years}, "log": fleet.SlidingLog{Limit: 1, Window: 10 * years}, "log, large": fleet.SlidingLog{Limit: math.MaxInt32, Window: time.Hour},
@@ -278,7 +281,7 @@ func TestADebtForEver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newLimiter(l, "forever "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
-			for i, n := range []int{1, math.MaxInt32, 1 << 40, 1, math.MaxInt32, 1 << 40} {
+			for i, n := range []int{1, math.MaxInt32, mostCharged, 1, math.MaxInt32, mostCharged} {
 				require.NoError(t, b.SettleAt(t.Context(), time.Time{}, 0, "user", strconv.Itoa(i), n))
 				r, err := b.Take(t.Context(), "user", 1)
 				require.NoError(t, err)

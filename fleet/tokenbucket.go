@@ -73,7 +73,7 @@ func (b TokenBucket) compile() (limitSpec, error) {
 	events, per := b.Rate.Ratio()
 	return limitSpec{
 		script: "tokenbucket", args: []any{cost.micros, cost.numerator, cost.denominator, burst}, keySuffixes: []string{""},
-		maxTake: burst, maxCharge: maxBurst, events: float64(events), per: per, cost: cost,
+		maxTake: burst, maxCharge: min(maxBurst, math.MaxInt), events: float64(events), per: per, cost: cost,
 	}, nil
 }
 

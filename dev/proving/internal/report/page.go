@@ -42,7 +42,7 @@ func (p Page) Write(w io.Writer) error {
 
 const pageIntro = "This page compares what guards do for callers and for a service in trouble: weir, other libraries of Go, and no " +
 	"guard at all. The libraries are the real ones, unmodified. The service and its callers are simulated, and all of it runs " +
-	"in virtual time, in bubbles of testing/synctest. Run it yourself with `make proving`, which takes about half an hour on " +
+	"in virtual time, in bubbles of testing/synctest. Run it yourself with `make proving`, which takes about 45 minutes on " +
 	"two cores."
 
 func (p Page) writeReading(b *strings.Builder) {
