@@ -35,7 +35,9 @@ func TestConnectSaysWhyThereIsNoTLS(t *testing.T) {
 		for kind, client := range map[string]redis.UniversalClient{
 			"client":  redis.NewClient(&redis.Options{Addr: c.addr, TLSConfig: c.tls, ContextTimeoutEnabled: true}),
 			"cluster": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{c.addr}, TLSConfig: c.tls, ContextTimeoutEnabled: true}),
-			"ring":    redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": c.addr}, TLSConfig: c.tls, ContextTimeoutEnabled: true}),
+			"ring": redis.NewRing(&redis.RingOptions{
+				Addrs: map[string]string{"a": c.addr}, TLSConfig: c.tls, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
+			}),
 		} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				defer func() { require.NoError(t, client.Close()) }()

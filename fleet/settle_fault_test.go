@@ -17,17 +17,20 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-const year = 365 * 24 * time.Hour
+const (
+	year     = 365 * 24 * time.Hour
+	perToken = 20 * time.Minute
+)
 
 // yearly lists limits of 1,000,000 tokens, of which hardly any comes back during a test.
 var yearly = map[string]fleet.Limit{
-	"bucket":          fleet.TokenBucket{Rate: limiter.Per(1, time.Minute), Burst: 1_000_000},
-	"bucket of parts": fleet.TokenBucket{Rate: limiter.Per(1, time.Minute+1), Burst: 1_000_000},
+	"bucket":          fleet.TokenBucket{Rate: limiter.Per(1, perToken), Burst: 1_000_000},
+	"bucket of parts": fleet.TokenBucket{Rate: limiter.Per(1, perToken+1), Burst: 1_000_000},
 	"fixed":           fleet.FixedWindow{Limit: 1_000_000, Window: year},
 	"sliding":         fleet.SlidingWindow{Limit: 1_000_000, Window: year},
 	"log":             fleet.SlidingLog{Limit: 1_000_000, Window: year},
 	"quota":           dailyQuota(1_000_000),
-	"throttle":        rediscell.Limit(999_999, 1, time.Minute),
+	"throttle":        rediscell.Limit(999_999, 1, perToken),
 }
 
 func remaining(t *testing.T, l *fleet.Limiter, key string) int {
@@ -35,6 +38,15 @@ func remaining(t *testing.T, l *fleet.Limiter, key string) int {
 	r, err := l.Take(t.Context(), key, 0)
 	require.NoError(t, err)
 	return r.Remaining
+}
+
+// requireRemaining requires that a number of tokens remain. Each refund may give back a little less
+// than a token too few: what returns by itself in the time that the reservation took to arrive.
+func requireRemaining(t *testing.T, l *fleet.Limiter, key string, want, refunds int, what ...any) {
+	t.Helper()
+	left := remaining(t, l, key)
+	require.LessOrEqual(t, left, want, what...)
+	require.GreaterOrEqual(t, left, want-refunds, what...)
 }
 
 func reserve(t *testing.T, l *fleet.Limiter, key string, n int) *fleet.Reservation {
@@ -60,7 +72,7 @@ func TestASettlementWhoseReplyIsLostCountsOnce(t *testing.T) {
 			r := reserve(t, b, key, 10)
 			p.LoseReplies(1)
 			require.NoError(t, r.Settle(t.Context(), used), name)
-			require.Equal(t, left, remaining(t, b, key), "%s: %d", name, used)
+			requireRemaining(t, b, key, left, 1, "%s: %d", name, used)
 
 			r = reserve(t, b, key, 10)
 			p.LoseReplies(2) // also that of the second try
@@ -68,7 +80,7 @@ func TestASettlementWhoseReplyIsLostCountsOnce(t *testing.T) {
 			require.NoError(t, r.Refund(t.Context(), 10), name)
 			require.NoError(t, r.Settle(t.Context(), used), name)
 			require.NoError(t, r.Settle(t.Context(), used+1), name)
-			require.Equal(t, 2*left-1_000_000, remaining(t, b, key), "%s: %d", name, used)
+			requireRemaining(t, b, key, 2*left-1_000_000, 2, "%s: %d", name, used)
 		}
 	}
 }
@@ -113,7 +125,7 @@ func TestASettlementThatRedisHasForgotten(t *testing.T) {
 				require.ErrorContains(t, err, "nothing is given back", name)
 			}
 			require.NoError(t, r.Settle(t.Context(), used), name)
-			require.Equal(t, left, remaining(t, b, key), name)
+			requireRemaining(t, b, key, left, 1, name)
 		}
 	}
 }

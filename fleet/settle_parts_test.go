@@ -50,7 +50,7 @@ func TestTokensAreSettledWhereTheyCameFrom(t *testing.T) {
 			require.True(t, take(fleet.FromOutage, 0))
 			local, more := reserve(3), reserve(3)
 			require.NoError(t, local.Settle(t.Context(), 1), "settled in this process")
-			require.True(t, take(fleet.FromOutage, 6))
+			require.True(t, take(fleet.FromOutage, 5)) // a little less than 6 is left
 			require.NoError(t, more.Settle(t.Context(), 30))
 			require.NoError(t, more.Settle(t.Context(), 0))
 			require.False(t, take(fleet.FromOutage, 1))

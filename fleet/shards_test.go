@@ -300,7 +300,9 @@ func TestAClientThatCannotFollowAClusterIsRefused(t *testing.T) {
 // about it.
 func TestKeysOnTheServersOfARing(t *testing.T) {
 	one, two := redistest.Start(t), redistest.Start(t)
-	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})
+	ring := redis.NewRing(&redis.RingOptions{
+		Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
+	})
 	defer func() { require.NoError(t, ring.Close()) }()
 	b := newLimiter(connectTo(t, ring, fleet.LinkConfig{Timeout: longTimeout}), "divided",
 		fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: limiter.Off})
