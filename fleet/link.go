@@ -54,9 +54,9 @@ type Link struct {
 // bounds the replies on new connections: one that declares more than 262,144 values or a text of
 // more than 16 MB is an error, before memory is allocated. That holds for the commands of this
 // package, and for those that the client sends by itself. It does not hold for your other commands,
-// for Sentinels, and for a shard of a Ring that is down, until this package uses it. go-redis adds
-// hooks without a lock, so call Connect before other goroutines use the client. The heartbeat of a
-// Ring uses it for the first time its HeartbeatFrequency after NewRing, which is 500 ms by default.
+// for Sentinels, and for a shard of a Ring that is down, until this package uses it. go-redis
+// allows no hook to be added while the client is in use. So call Connect before other goroutines
+// use it, and for a Ring before its first heartbeat, by default within 500 ms of NewRing.
 //
 // Connect asks the server about itself, which takes up to the Timeout. If there is no answer, it
 // takes up to as long again to find out whether TLS is the reason. Connect returns an error if the

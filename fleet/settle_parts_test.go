@@ -50,7 +50,13 @@ func TestTokensAreSettledWhereTheyCameFrom(t *testing.T) {
 			require.True(t, take(fleet.FromOutage, 0))
 			local, more := reserve(3), reserve(3)
 			require.NoError(t, local.Settle(t.Context(), 1), "settled in this process")
-			require.True(t, take(fleet.FromOutage, 5)) // a little less than 6 is left
+			if name == "bucket" { // less than 6 by what returned on the way to Redis
+				require.True(t, take(fleet.FromOutage, 5))
+				require.False(t, take(fleet.FromOutage, 2))
+			} else {
+				require.True(t, take(fleet.FromOutage, 6))
+				require.False(t, take(fleet.FromOutage, 1))
+			}
 			require.NoError(t, more.Settle(t.Context(), 30))
 			require.NoError(t, more.Settle(t.Context(), 0))
 			require.False(t, take(fleet.FromOutage, 1))
